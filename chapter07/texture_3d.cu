@@ -39,6 +39,7 @@ __global__ void fill(cudaPitchedPtr memory, cudaExtent extent) {
     ((float *)row)[x] = texel(x, y, z);
 }
 
+// Until CUDA 11 the texture was a texture reference, texture<float, 3> tex, declared for the whole file.
 // side * side pixels show all of the width and the height, so most of them lie between texels.
 __global__ void draw_slice(uchar4 *pixels, size_t side, cudaTextureObject_t texture, cudaExtent extent,
                            float z) {

@@ -21,6 +21,7 @@ static int per_texel = 2; // --points
 static bool check_copy(const float *back);
 static bool check(const char *name, const float *values, int points, bool linear);
 
+// Until CUDA 11 the texture was a texture reference, texture<float, 2> tex, declared for the whole file.
 // Reads from one texel before the texture to one behind it: point (i, j) is at x = (i + 0.5) / per_texel - 1,
 // and at the same y with j.
 __global__ void kernel(float *values, cudaTextureObject_t texture, int points, int per_texel) {

@@ -159,8 +159,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", 2,
-                    OPTION_FLAG("tasks", &tasks, "run two different kernels at once, and time them"));
+    stream_settings(
+        argc, argv, "Copies and computes in chunks, depth first in two streams.", 2,
+        OPTION_FLAG("tasks", &tasks, "time two other kernels instead, alone and at once, at fixed sizes"));
 }
 
 // Times each task alone and both at once, in two streams. A task has blocks for half of the multiprocessors,
