@@ -8,7 +8,10 @@
  *          has bank conflicts, kernel 6 has few blocks.
  * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict, loop
  *          unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass, speedup
- * Book:    5.3.1 (lab)
+ * Book:    5.3.1 (course); T reduction, Kernel 1: --kernel 0; T reduction, Kernel 2: --kernel 1; T reduction,
+ *          Kernel 3: --kernel 2; T reduction, Kernel 4: --kernel 3; T reduction, Kernel 5: --kernel 4; T
+ *          reduction, Kernel 6: --kernel 6; T reduction, block size: --threads 128; T reduction, what limits
+ *          a kernel: --counts
  * Rungs:   0 interleaved addressing (branch on t % (2 * step)); 1 no warp divergence (interleaved,
  *          consecutive threads add); 2 sequential addressing (no bank conflicts); 3 first add on load (two
  *          elements per thread); 4 last warp unrolled (__syncwarp instead of __syncthreads); 5 complete
