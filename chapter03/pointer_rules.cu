@@ -8,7 +8,7 @@
  *          points to.
  * Terms:   device pointer, device memory, host, pageable memory, page-locked memory, managed memory, unified
  *          addressing
- * Book:    3.2.3 (lab)
+ * Book:    3.2.3 (after the book)
  * Build:   nvcc -o pointer_rules chapter03/pointer_rules.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/pointer_rules
  * Differs: the book states the rules and has no program for them. Page-locked memory in kernels and

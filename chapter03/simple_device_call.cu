@@ -7,7 +7,7 @@
  *          be called through a pointer, and may call itself; each thread has a stack for the calls.
  * Terms:   device function, __device__, __global__, kernel, launch, device memory, function pointer,
  *          recursion
- * Book:    3.2.3 (archive)
+ * Book:    3.2.3 (archive); R 7.2 (functions of the device)
  * Build:   nvcc -o simple_device_call chapter03/simple_device_call.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7
  * Differs: the two numbers are options, and they are added in three ways. Devices of compute capability 1 had

@@ -7,7 +7,7 @@
  *          blocks use the whole device: a block runs on one multiprocessor, and it has at most 1024
  *          threads.
  * Terms:   launch, grid, block, thread, grid-stride loop, multiprocessor, effective bandwidth, tail
- * Book:    5.2.1 (course)
+ * Book:    5.2.1 (course); C 2 (VA-GPU-N1, and other launches)
  * Build:   nvcc -o add_launch_shapes chapter05/add_launch_shapes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
  * Check:   --size 1000

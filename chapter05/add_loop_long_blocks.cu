@@ -6,7 +6,7 @@
  *          blockDim.x * gridDim.x is the number of threads. Each thread starts at its index and steps
  *          by that number, so 128 blocks of 128 threads add vectors of any length.
  * Terms:   grid-stride loop, thread index, threadIdx, blockIdx, blockDim, gridDim, vector addition
- * Book:    5.2.1
+ * Book:    5.2.1; C 2 (128 blocks of 128 threads)
  * Build:   nvcc -o add_loop_long_blocks chapter05/add_loop_long_blocks.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_loop_long_blocks --size 1M --blocks 1024 --threads 256
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t. The numbers of blocks and

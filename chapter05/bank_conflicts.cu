@@ -8,7 +8,7 @@
  *          bank; with a 33rd word of padding in each row it lies in all banks. Threads of different warps
  *          have no conflicts with each other.
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); N banks; T reduction (banks)
  * After:   chapter05/divergence
  * Build:   nvcc -o bank_conflicts chapter05/bank_conflicts.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/bank_conflicts

@@ -8,7 +8,7 @@
  *          that adds the second half to the first, only one warp diverges, and only in the last steps.
  * Terms:   warp divergence, warp, lane, tree reduction, interleaved addressing, sequential addressing,
  *          predication
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); R warps (divergence); T reduction (divergence)
  * After:   chapter05/dynamic_shared
  * Build:   nvcc -o divergence chapter05/divergence.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/divergence --steps 10000

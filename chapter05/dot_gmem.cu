@@ -6,7 +6,7 @@
  *          write their products to global memory, and all of them are copied to the host; dot copies
  *          one partial sum per block.
  * Terms:   dot product, global memory, thread index, block, tail
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); C 3 (Dot-GM)
  * Build:   nvcc -o dot_gmem chapter05/dot_gmem.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000

@@ -8,7 +8,8 @@
  *          compute the right one until the compiler or the device changes. Without one of the two barriers of
  *          dot, a thread may read a value that another thread has not stored yet.
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, data race, warp divergence, tree reduction
- * Book:    5.3.1 (optimized incorrectly)
+ * Book:    5.3.1 (optimized incorrectly); R 7.3 (a barrier in both arms): --both-arms; T reduction
+ *          (barriers): --left-out loop
  * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
  * Differs: the kernel runs in a child process, which --time-limit ends. The status is 1, since no result is

@@ -7,7 +7,7 @@
  *          part with the larger alignment comes first. If a block needs more than 48 KiB, the host must
  *          allow it with cudaFuncSetAttribute before the launch.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); T reduction (dynamic shared memory)
  * After:   chapter05/memory_kinds
  * Build:   nvcc -o dynamic_shared chapter05/dynamic_shared.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dynamic_shared --size 40

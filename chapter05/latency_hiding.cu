@@ -7,7 +7,7 @@
  *          them. So one warp whose instructions need each other waits; more warps hide the latency, and so
  *          do independent instructions of one warp, up to the rate of the units, which is lower for doubles.
  * Terms:   latency hiding, warp scheduler, scoreboard, function unit, instruction-level parallelism, warp
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); R 7.1 (schedulers, function units); C 1.4 (special function units)
  * After:   chapter05/occupancy
  * Build:   nvcc -o latency_hiding chapter05/latency_hiding.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/latency_hiding

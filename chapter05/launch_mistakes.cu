@@ -7,7 +7,7 @@
  *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. A launch
  *          without a block, as for N < 128, or beyond a limit of the device is an error, and no thread runs.
  * Terms:   launch, thread index, blockIdx, gridDim, blockDim, tail
- * Book:    5.2.1 (course)
+ * Book:    5.2.1 (course); R 7.2 (a grid of size 0); C 2 (a wrong index)
  * After:   chapter05/add_launch_shapes
  * Build:   nvcc -o launch_mistakes chapter05/launch_mistakes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/launch_mistakes

@@ -7,7 +7,7 @@
  *          one element or, with --columns, with a stride of a row. With the longer stride every step reads a
  *          new cache line.
  * Terms:   matrix product, stride, cache line, host
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); C 4.2.1 (on the CPU)
  * After:   chapter05/bank_conflicts
  * Build:   nvcc -o matmul_cpu chapter05/matmul_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_cpu --columns

@@ -6,7 +6,7 @@
  *          result does not depend on the order. Only the operator changes, and its neutral element, which
  *          stands for elements beyond the end: 0 for sums, INT_MAX for minima.
  * Terms:   reduction, tree reduction, shared memory, barrier, grid-stride loop
- * Book:    5.3.1 (lab)
+ * Book:    5.3.1 (course); T reduction (minimum)
  * After:   chapter05/matmul_shared
  * Build:   nvcc -o minimum chapter05/minimum.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/minimum --size 16M

@@ -10,7 +10,7 @@
  *          run time, has them in local memory, off the chip.
  * Terms:   occupancy, register, register spilling, local memory, shared memory, multiprocessor,
  *          block scheduler, warp, block
- * Book:    5.3.1 (course)
+ * Book:    5.3.1 (course); N memory (registers and blocks)
  * After:   chapter05/matmul_shared
  * Build:   nvcc -o occupancy chapter05/occupancy.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/occupancy --shared 8192

@@ -8,7 +8,10 @@
  *          has bank conflicts, kernel 6 has few blocks.
  * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict, loop
  *          unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass, speedup
- * Book:    5.3.1 (lab)
+ * Book:    5.3.1 (course); T reduction, Kernel 1: --kernel 0; T reduction, Kernel 2: --kernel 1; T reduction,
+ *          Kernel 3: --kernel 2; T reduction, Kernel 4: --kernel 3; T reduction, Kernel 5: --kernel 4; T
+ *          reduction, Kernel 6: --kernel 6; T reduction, block size: --threads 128; T reduction, what limits
+ *          a kernel: --counts
  * Rungs:   0 interleaved addressing (branch on t % (2 * step)); 1 no warp divergence (interleaved,
  *          consecutive threads add); 2 sequential addressing (no bank conflicts); 3 first add on load (two
  *          elements per thread); 4 last warp unrolled (__syncwarp instead of __syncthreads); 5 complete
@@ -22,7 +25,7 @@
  *          longer guaranteed. The times include all passes, down to one number.
  * Limit:   reads from device memory; the last rung leaves nothing. A small array takes the time of a launch.
  * Bench:   4K 64K 1M 4M 32M 256M
- * Check:   --size 66003 | --size 300 --every --threads 64
+ * Check:   --size 66003 | --size 300 --every --threads 64 | --counts --size 66003 --threads 64
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -30,27 +33,30 @@
 #include <cub/device/device_reduce.cuh>
 #endif
 
-const unsigned THREADS = 256; // per block
+const unsigned MOST_THREADS = 512; // of a block
 
 static size_t n = BENCH_SIZE(4 << 20, 1 << 16); // --size
+static bool counts;                             // --counts: no times, but what the threads do
 static bool every;                              // --every: no times, but every size up to --size
-static int block_size = 2;                      // --threads: 64, 128, 256 or 512, in kernels 5 and 6
+static int block_size = 2;                      // --threads: 64, 128, 256 or 512 …
+static unsigned threads;                        // … of a block in kernels 0 to 6: 64 << block_size
 static int *in, expected;                       // on the host: the array, its sum
 static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pass; passes alternate
 static const int *dev_sum;                      // where the result of the last pass is
 static size_t sums_bytes;
 static void make_array(void);
 static bool check_every_size(void);
+static bool print_counts(void);
 
 // Kernel 0, interleaved addressing: threads 0, 2, 4, … add their neighbour, then threads 0, 4, 8, … the
 // result of the next pair, and so on. The adding threads are spread over all warps, so every warp
 // diverges and most of its lanes are idle.
 __global__ void reduce0(const int *in, int *out, unsigned n) {
-    __shared__ int cache[THREADS];
-    unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
+    __shared__ int cache[MOST_THREADS];
+    unsigned t = threadIdx.x, i = t + blockIdx.x * blockDim.x;
     cache[t] = i < n ? in[i] : 0;
     __syncthreads();
-    for (unsigned step = 1; step < THREADS; step *= 2) {
+    for (unsigned step = 1; step < blockDim.x; step *= 2) {
         if (t % (2 * step) == 0)
             cache[t] += cache[t + step];
         __syncthreads();
@@ -63,13 +69,13 @@ __global__ void reduce0(const int *in, int *out, unsigned n) {
 // threads are active, in the last five steps. The lanes of a warp access words of shared memory at a stride
 // of 2, 4, 8, …, which causes bank conflicts.
 __global__ void reduce1(const int *in, int *out, unsigned n) {
-    __shared__ int cache[THREADS];
-    unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
+    __shared__ int cache[MOST_THREADS];
+    unsigned t = threadIdx.x, i = t + blockIdx.x * blockDim.x;
     cache[t] = i < n ? in[i] : 0;
     __syncthreads();
-    for (unsigned step = 1; step < THREADS; step *= 2) {
+    for (unsigned step = 1; step < blockDim.x; step *= 2) {
         unsigned at = 2 * step * t;
-        if (at < THREADS)
+        if (at < blockDim.x)
             cache[at] += cache[at + step];
         __syncthreads();
     }
@@ -80,7 +86,7 @@ __global__ void reduce1(const int *in, int *out, unsigned n) {
 // Kernel 2, sequential addressing: the first half of the threads adds the second half of the words.
 // Neighbouring lanes read neighbouring words, which lie in different banks.
 __device__ void add_halves(int *cache, unsigned last) {
-    for (unsigned half = THREADS / 2; half > last; half /= 2) {
+    for (unsigned half = blockDim.x / 2; half > last; half /= 2) {
         if (threadIdx.x < half)
             cache[threadIdx.x] += cache[threadIdx.x + half];
         __syncthreads();
@@ -88,8 +94,8 @@ __device__ void add_halves(int *cache, unsigned last) {
 }
 
 __global__ void reduce2(const int *in, int *out, unsigned n) {
-    __shared__ int cache[THREADS];
-    unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
+    __shared__ int cache[MOST_THREADS];
+    unsigned t = threadIdx.x, i = t + blockIdx.x * blockDim.x;
     cache[t] = i < n ? in[i] : 0;
     __syncthreads();
     add_halves(cache, 0);
@@ -105,8 +111,8 @@ __device__ int load_two(const int *in, unsigned n, unsigned threads) {
 }
 
 __global__ void reduce3(const int *in, int *out, unsigned n) {
-    __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n, THREADS);
+    __shared__ int cache[MOST_THREADS];
+    cache[threadIdx.x] = load_two(in, n, blockDim.x);
     __syncthreads();
     add_halves(cache, 0);
     if (threadIdx.x == 0)
@@ -127,8 +133,8 @@ __device__ void add_last_warp(int *cache) {
 }
 
 __global__ void reduce4(const int *in, int *out, unsigned n) {
-    __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n, THREADS);
+    __shared__ int cache[MOST_THREADS];
+    cache[threadIdx.x] = load_two(in, n, blockDim.x);
     __syncthreads();
     add_halves(cache, 32);
     if (threadIdx.x < 32)
@@ -138,8 +144,7 @@ __global__ void reduce4(const int *in, int *out, unsigned n) {
 }
 
 // Kernel 5: the block size is a template parameter, so the comparisons with it are evaluated at compile time
-// and no loop is left: a kernel for 256 threads has two steps before the last warp. On an H200 it takes as
-// long as kernel 4, since THREADS is a constant too, and nvcc unrolls the loop of add_halves().
+// and no loop is left: a kernel for 256 threads has two steps before the last warp.
 template <unsigned threads> __device__ void add_block(int *cache) {
     if (threads >= 512) {
         if (threadIdx.x < 256)
@@ -239,15 +244,15 @@ typedef void (*Kernel)(const int *in, int *out, unsigned n);
 static const Kernel kernels5[] = {reduce5<64>, reduce5<128>, reduce5<256>, reduce5<512>};
 static const Kernel kernels6[] = {reduce6<64>, reduce6<128>, reduce6<256>, reduce6<512>};
 
-// Adds the first n elements. Each pass writes one partial sum per block, until there is only one. per_block:
-// the elements that a block adds; most: blocks
-static void reduce(Kernel kernel, unsigned threads, unsigned per_block, unsigned most = UINT_MAX) {
+// Adds the first n elements. Each pass writes one partial sum per block, until there is only one. block: its
+// threads; per_block: the elements that it adds; most: blocks
+static void reduce(Kernel kernel, unsigned block, unsigned per_block, unsigned most = UINT_MAX) {
     const int *from = dev_in;
     unsigned left = n;
     for (int pass = 0;; pass++) {
         dev_sum = dev_sums[pass % 2];
         unsigned blocks = min_of((left - 1) / per_block + 1, most);
-        kernel<<<blocks, threads>>>(from, dev_sums[pass % 2], left);
+        kernel<<<blocks, block>>>(from, dev_sums[pass % 2], left);
         HANDLE_LAUNCH();
         if (blocks == 1 || kernel == reduce8)
             return;
@@ -266,16 +271,16 @@ static void run_cub(void) {
 #endif
 
 static const Rung rungs[] = {
-    {"interleaved addressing", "branch on t % (2 * step)", [] { reduce(reduce0, THREADS, THREADS); }},
-    {"no warp divergence", "interleaved, consecutive threads add", [] { reduce(reduce1, THREADS, THREADS); }},
-    {"sequential addressing", "no bank conflicts", [] { reduce(reduce2, THREADS, THREADS); }},
-    {"first add on load", "two elements per thread", [] { reduce(reduce3, THREADS, 2 * THREADS); }},
+    {"interleaved addressing", "branch on t % (2 * step)", [] { reduce(reduce0, threads, threads); }},
+    {"no warp divergence", "interleaved, consecutive threads add", [] { reduce(reduce1, threads, threads); }},
+    {"sequential addressing", "no bank conflicts", [] { reduce(reduce2, threads, threads); }},
+    {"first add on load", "two elements per thread", [] { reduce(reduce3, threads, 2 * threads); }},
     {"last warp unrolled", "__syncwarp instead of __syncthreads",
-     [] { reduce(reduce4, THREADS, 2 * THREADS); }},
+     [] { reduce(reduce4, threads, 2 * threads); }},
     {"complete unrolling", "block size as template parameter",
-     [] { reduce(kernels5[block_size], 64 << block_size, 128 << block_size); }},
+     [] { reduce(kernels5[block_size], threads, 2 * threads); }},
     {"coarsening", "grid-stride loop, at most 512 blocks",
-     [] { reduce(kernels6[block_size], 64 << block_size, 128 << block_size, 128 << block_size); }},
+     [] { reduce(kernels6[block_size], threads, 2 * threads, 2 * threads); }},
     {"vectorized loads", "int4, eight in flight, warp shuffles", [] { reduce(reduce7, TILE_THREADS, TILE); }},
     {"single pass", "sum and block count in one atomicAdd", [] { reduce(reduce8, TILE_THREADS, TILE); }},
 #ifdef HAVE_CUB
@@ -290,7 +295,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_sums[1], sums_bytes);
     make_array();
 
-    bool ok = every ? check_every_size() : bench_run(rungs);
+    bool ok = counts ? print_counts() : every ? check_every_size() : bench_run(rungs);
 
     return bench_finish({in}, ok);
 }
@@ -300,15 +305,17 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds up an array with nine kernels, each with one change.", LADDER,
               {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
-               OPTION_WORD("threads", &block_size, "64|128|256|512", "threads of a block in kernels 5 and 6"),
+               OPTION_WORD("threads", &block_size, "64|128|256|512", "threads of a block in kernels 0 to 6"),
+               OPTION_FLAG("counts", &counts, "no times, but what the threads of each kernel do"),
                OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size")});
-    sums_bytes = ((n - 1) / 128 + 1) * sizeof(int); // 128: the least elements of a block
-    require_memory((every ? 3 : 1) * n * sizeof(int),
+    threads = 64 << block_size;
+    sums_bytes = ((n - 1) / threads + 1) * sizeof(int); // a block adds at least `threads` elements
+    require_memory((every ? 3 : 1) * n * sizeof(int) + sums_bytes,
                    n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
     bench.title = std::to_string(n) + " ints";
     bench.size = n;
     bench.work = bench.footprint = n * sizeof(int); // each element is read once; partial sums are not counted
-    bench.reads = true;
+    bench.reads = bench.steps = true;
 }
 
 // Random numbers of at least 1, so that a missing one changes the sum, and so small that the sum fits an int
@@ -333,9 +340,10 @@ static bool check(const char *name, BenchError *) {
     return check_ints(name, &sum, &expected, 1);
 }
 
+const int KERNELS = 9;
+
 // The sums of the first element, of the first two, of the first three, …
 static bool check_every_size(void) {
-    const int KERNELS = 9;
     HostArray<int> got(n), wanted(n);
     bool ok = true;
     bench_device()->rungs = KERNELS; // as after a table
@@ -357,13 +365,160 @@ static bool check_every_size(void) {
     return ok;
 }
 
+// ---- --counts: what the threads do. The index arithmetic of the kernels, once more, on the host ----
+
+enum { PASSES, BLOCKS, DIVERGING, IDLE, BARRIERS, TURNS, CONFLICTS, BYTES, COLUMNS };
+static const char *const columns[] = {"passes",   "blocks", "diverging", "idle",
+                                      "barriers", "turns",  "conflicts", "bytes read"};
+const unsigned NONE = UINT_MAX;
+
+// One access to shared memory by the threads of a block: thread t wants word(t), or NONE, and no two lanes of
+// a warp want the same word. Word w is in bank w % 32, and a bank serves one word in a turn; a warp whose
+// access needs more than one turn has bank conflicts.
+template <class Word> static void count_access(int *count, unsigned block, Word word) {
+    for (unsigned warp = 0; warp < block; warp += 32) {
+        int wanted[32] = {}, turns = 0; // wanted: words of each bank
+        for (unsigned t = warp; t < min_of(warp + 32, block); t++)
+            if (word(t) != NONE)
+                turns = max_of(turns, ++wanted[word(t) % 32]);
+        count[TURNS] += turns;
+        count[CONFLICTS] += max_of(turns - 1, 0);
+    }
+}
+
+// A step with a barrier: each thread t with a word at(t) adds to it the word that is `distance` further on,
+// in two reads and a write.
+template <class At> static void count_step(int *count, unsigned block, unsigned distance, At at) {
+    for (unsigned warp = 0; warp < block; warp += 32) {
+        int adding = 0;
+        for (unsigned lane = 0; lane < 32; lane++)
+            adding += at(warp + lane) != NONE;
+        count[DIVERGING] += adding > 0 && adding < 32;
+        count[IDLE] += 32 - adding;
+    }
+    count_access(count, block, at);
+    count_access(count, block, [=](unsigned t) { return at(t) == NONE ? NONE : at(t) + distance; });
+    count_access(count, block, at);
+    count[BARRIERS]++;
+}
+
+// Adds to count what a block does.
+static void count_block(int kernel, unsigned block, int *count) {
+    auto own = [](unsigned t) { return t; };
+    if (kernel >= 7) { // each lane 0 writes the sum of its warp, and the first warp reads them
+        count_access(count, block, [](unsigned t) { return t % 32 == 0 ? t / 32 : NONE; });
+        count_access(count, block / 32, own);
+        count[BARRIERS]++;
+        return;
+    }
+    count_access(count, block, own);
+    count[BARRIERS]++;
+    for (unsigned step = 1, half = block / 2; half > (kernel < 4 ? 0 : 32); step *= 2, half /= 2)
+        if (kernel == 0)
+            count_step(count, block, step, [=](unsigned t) { return t % (2 * step) == 0 ? t : NONE; });
+        else if (kernel == 1)
+            count_step(count, block, step, [=](unsigned t) { return t < half ? 2 * step * t : NONE; });
+        else
+            count_step(count, block, half, [=](unsigned t) { return t < half ? t : NONE; });
+    if (kernel >= 4) { // add_last_warp()
+        count_access(count, 32, own);
+        for (unsigned half = 32; half > 0; half /= 2) {
+            count_access(count, 32, [=](unsigned t) { return t + half; });
+            count_access(count, 32, own);
+        }
+    }
+    count_access(count, 1, own); // thread 0 reads the sum
+}
+
+// The counts of a block by closed formulas. `adding`: of the warps that add, over all steps. In kernel 0 all
+// warps add in five steps, then half of them, a quarter and so on. In the others the adding warps are halved
+// first, and in the last five steps there is one. There kernel 1 has `lanes` lanes at a stride of 2 * warps
+// words and more; before, all its steps have as many turns as there are warps.
+static bool check_block(int kernel, int block, const int *count) {
+    int warps = block / 32, steps = log2(block), expected[COLUMNS] = {};
+    int adding = kernel == 0 ? 6 * warps - 1 : warps + 4, turns = warps * log2(warps);
+    const int all = steps * block - (block - 1); // each step has `block` threads, and block - 1 additions
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        turns += min_of(warps, lanes);
+    int conflicts = kernel == 1 ? 3 * (turns - adding) : 0;
+    const int tree[] = {kernel == 0 ? adding : 5, all, 1 + steps, warps + 3 * adding + 1 + conflicts,
+                        conflicts};
+    const int unrolled[] = {0, (steps - 6) * block - (block - 64), steps - 5, warps + 3 * (warps - 2) + 14,
+                            0};
+    const int shuffles[] = {0, 0, 1, warps + 1, 0};
+    std::copy_n(kernel < 4 ? tree : kernel < 7 ? unrolled : shuffles, 5, expected + DIVERGING);
+    return check_ints("counts of a block", count, expected, COLUMNS);
+}
+
+// Runs the kernel: its first pass stores as many sums as it has blocks. Kernel 8 stores one.
+static bool check_launch(int kernel, size_t blocks) {
+    poison();
+    rungs[kernel].run();
+    HostArray<int> sums(dev_sums[0], sums_bytes / sizeof(int));
+    int unwritten, stored = 0;
+    memset(&unwritten, 0x80, sizeof unwritten);
+    for (size_t i = 0; i < sums_bytes / sizeof(int); i++)
+        stored += sums[i] != unwritten;
+    bool ok = check_value("blocks of the first pass", stored, kernel == 8 ? 1 : blocks, 0);
+    return check(rungs[kernel].name, NULL) && ok;
+}
+
+// A count that is less in the next kernel is what limited the one before.
+static bool print_counts(void) {
+    bench_device()->rungs = KERNELS; // as after a table
+    double before[COLUMNS] = {};
+    bool ok = true;
+    printf("%s, blocks of %u threads (%u in kernels 7 and 8), counted over all passes\n", bench.title.c_str(),
+           threads, TILE_THREADS);
+    printf(" #  kernel                ");
+    for (const char *column : columns)
+        printf(" %10s", column);
+    printf("  compared with the kernel before\n");
+    for (int k = 0; k < KERNELS; k++) {
+        if (options.kernel >= 0 && k != options.kernel)
+            continue;
+        unsigned block = k < 7 ? threads : TILE_THREADS, most = k == 6 ? 2 * threads : UINT_MAX, first = 0;
+        unsigned per_block = k < 3 ? threads : k < 7 ? 2 * threads : TILE, left = n;
+        int of_block[COLUMNS] = {};
+        count_block(k, block, of_block);
+        double all[COLUMNS] = {};
+        do {
+            all[PASSES]++;
+            all[BYTES] += (double)left * sizeof(int);
+            left = min_of((left - 1) / per_block + 1, most);
+            all[BLOCKS] += left;
+            first = first ? first : left;
+        } while (left > 1 && k < 8);
+        for (int c = DIVERGING; c < BYTES; c++)
+            all[c] = of_block[c] * all[BLOCKS];
+        std::string less, more;
+        printf("%2d  %-22s", k, rungs[k].name);
+        for (int c = 0; c < COLUMNS; c++) {
+            printf(" %10.0f", all[c]);
+            if (before[PASSES] && all[c] != before[c])
+                (all[c] < before[c] ? less : more) += std::string(" ") + columns[c];
+        }
+        std::copy_n(all, (int)COLUMNS, before);
+        printf("  %s%s%s%s\n", less.empty() ? "" : "less:", less.c_str(),
+               more.empty() ? "" : " more:", more.c_str());
+        ok = check_block(k, block, of_block) && check_launch(k, first) && ok;
+    }
+    printf(
+        "diverging: steps of a warp in which some lanes add and others do not\n"
+        "idle:      threads that add nothing in a step with a barrier\n"
+        "turns:     of the banks of shared memory; conflicts: how many of them bank conflicts cause\n"
+        "Floats have the same counts. Instructions of loops (fewer in kernel 5) and loads in flight (more in "
+        "kernel 7) are not counted.\n");
+    return ok;
+}
+
 // Task: Write one kernel at a time, and run it alone: with --every --size 2000 --kernel 0 its result, with
 // --size 4M --kernel 0 its time. A block adds its part of `in`, n ints, where an element from n on counts as
 // 0, and thread 0 stores the sum in out[blockIdx.x].
-// reduce0(): Thread t loads element t + blockIdx.x * THREADS into shared memory. In each step 1, 2, 4, …
-// below THREADS every thread whose index is a multiple of 2 * step adds the word of thread t + step.
+// reduce0(): Thread t loads element t + blockIdx.x * blockDim.x into shared memory. In each step 1, 2, 4, …
+// below blockDim.x every thread whose index is a multiple of 2 * step adds the word of thread t + step.
 // reduce1(): The same steps, but thread t works on the word 2 * step * t, if there is one.
-// add_halves(): For half = THREADS / 2, and half of that, and so on while half > last, each of the first
+// add_halves(): For half = blockDim.x / 2, and half of that, and so on while half > last, each of the first
 // `half` threads adds the word that is `half` further on. All threads of the block reach a barrier after
 // each step.
 // reduce2(): Load as reduce0() does, then add_halves() down to one word.

@@ -7,7 +7,7 @@
  *          as long. Global memory serves a warp that reads neighbouring words with one access, however many
  *          different words they are.
  * Terms:   constant memory, __constant__, broadcast, warp, lane, global memory, coalesced access, latency
- * Book:    6.2.4 (after the book)
+ * Book:    6.2.4 (after the book); C 5 (constant memory)
  * Build:   nvcc -o constant_divergence chapter06/constant_divergence.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/constant_divergence
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no

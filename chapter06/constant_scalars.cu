@@ -6,7 +6,7 @@
  *          it with cudaMemcpyToSymbol, which takes the variable itself, not a pointer. An offset in bytes
  *          selects an element of a __constant__ array. cudaMemcpyFromSymbol reads back.
  * Terms:   constant memory, __constant__, cudaMemcpyToSymbol, cudaMemcpyFromSymbol, symbol
- * Book:    6.2.3 (course)
+ * Book:    6.2.3 (course); N memory (constants)
  * Build:   nvcc -o constant_scalars chapter06/constant_scalars.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/constant_scalars --g 1.62
  * Check:   --size 300 --g 1.62 --m 3

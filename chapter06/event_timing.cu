@@ -9,7 +9,7 @@
  *          code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
- * Book:    6.3 (after the book)
+ * Book:    6.3 (after the book); C 2 (events)
  * Build:   nvcc -o event_timing chapter06/event_timing.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/event_timing --rounds 1000
  * Check:   --size 20000 --rounds 37

@@ -9,7 +9,7 @@
  *          is cached too and here as fast (ray_noconst): prefer constant memory only where a measurement
  *          shows a gain. Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
- * Book:    6.2.3
+ * Book:    6.2.3; C 5.6.4 (from constant memory): --block 32
  * Build:   nvcc -o ray chapter06/ray.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray --output ray.png
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so

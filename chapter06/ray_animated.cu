@@ -7,7 +7,7 @@
  *          with cudaMemcpyToSymbol. Events time each frame.
  * Terms:   constant memory, cudaMemcpyToSymbol, __constant__, broadcast, ray tracing, frame, event,
  *          elapsed time
- * Book:    6.3.1 (course)
+ * Book:    6.3.1 (course); C 5 (animated)
  * After:   chapter06/ray
  * Build:   nvcc -o ray_animated chapter06/ray_animated.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp

@@ -6,7 +6,7 @@
  *          pixel gets a thread, and every thread reads all spheres. Here they are in global memory.
  *          ray is the same program with constant memory; compare the times of the two kernels.
  * Terms:   ray tracing, global memory, thread, two-dimensional grid, event, elapsed time
- * Book:    6.2.2
+ * Book:    6.2.2; C 5.4.4 (from global memory): --block 32
  * Build:   nvcc -o ray_noconst chapter06/ray_noconst.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_noconst --output ray.png
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so

@@ -7,7 +7,7 @@
  *          the pitch. An element is at row * pitch + column * size, in bytes. cudaMemcpy2D copies
  *          between two pitches.
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N arrays (pitch)
  * Build:   nvcc -o pitched_memory chapter07/pitched_memory.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/pitched_memory --columns 1001 --rows 16K
  * Check:   --columns 101 --rows 45

@@ -7,7 +7,7 @@
  *          write it through addresses. cudaMalloc3DArray allocates an array, which textures read.
  *          cudaMemcpy3D copies boxes between both and the host.
  * Terms:   texture object, CUDA array, pitch, tex3D, linear filtering, clamp
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N arrays (cudaMalloc3D)
  * After:   chapter07/texture_formats
  * Build:   nvcc -o texture_3d chapter07/texture_3d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_3d --output volume.png

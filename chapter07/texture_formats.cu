@@ -9,7 +9,7 @@
  *          whole numbers cannot.
  * Terms:   texture object, texel, texture fetch, tex1Dfetch, normalized float, linear filtering, CUDA array,
  *          tex1D
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N textures (normalized texels)
  * After:   chapter07/texture_modes
  * Build:   nvcc -o texture_formats chapter07/texture_formats.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_formats

@@ -8,7 +8,7 @@
  *          extends from 0 to 1.
  * Terms:   filtering, linear filtering, point filtering, texel, normalized coordinates, CUDA array,
  *          tex1D, clamp
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N textures (filters)
  * After:   chapter07/pitched_memory
  * Build:   nvcc -o texture_interpolation chapter07/texture_interpolation.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_interpolation

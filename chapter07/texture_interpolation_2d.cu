@@ -5,7 +5,7 @@
  * Teaches: A two-dimensional array is filled by a copy and read back by a copy. In two dimensions point
  *          filtering returns the nearest texel, and linear filtering the weighted mean of the four nearest.
  * Terms:   filtering, linear filtering, point filtering, texel, CUDA array, tex2D, clamp
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N arrays (to and from an array)
  * After:   chapter07/texture_interpolation
  * Build:   nvcc -o texture_interpolation_2d chapter07/texture_interpolation_2d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_interpolation_2d

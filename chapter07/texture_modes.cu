@@ -7,7 +7,7 @@
  *          every second one reversed. Wrap and mirror need normalized coordinates, in which the
  *          texture extends from 0 to 1.
  * Terms:   address mode, border, clamp, wrap, mirror, normalized coordinates, texel, tex2D
- * Book:    7.3.5 (course)
+ * Book:    7.3.5 (course); N textures (address modes)
  * After:   chapter07/texture_interpolation
  * Build:   nvcc -o texture_modes chapter07/texture_modes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_modes --output texture_modes.png

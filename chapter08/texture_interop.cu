@@ -7,7 +7,7 @@
  *          renders into the texture, through a framebuffer object, a kernel changes the colours, and
  *          OpenGL copies the texture to the window.
  * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
- * Book:    8.2 (course)
+ * Book:    8.2 (course); N arrays (written by kernels)
  * Build:   nvcc -o texture_interop chapter08/texture_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Differs: the copy of a framebuffer replaces glDrawPixels, which OpenGL's core profile no longer has.

@@ -8,7 +8,7 @@
  *          second stream's copy to the device waits behind the first stream's copy back: no overlap.
  * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory,
  *          pipeline, concurrency, task parallelism
- * Book:    10.5
+ * Book:    10.5; C 2 (the stream of a launch)
  * Build:   nvcc -o basic_double_stream chapter10/basic_double_stream.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
  * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.

@@ -6,7 +6,7 @@
  *          peer-to-peer access is enabled. With it the data go directly over PCIe or NVLink, and
  *          kernels can access the memory of the other device too.
  * Terms:   peer-to-peer access, NVLink, PCIe, device memory, bandwidth, latency, staging buffer
- * Book:    11.3 (after the book)
+ * Book:    11.3 (after the book); R 7.2 (copies between GPUs)
  * Build:   nvcc -o peer_copy chapter11/peer_copy.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/peer_copy
  * Needs:   gpus=2

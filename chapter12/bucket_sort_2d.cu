@@ -7,7 +7,7 @@
  *          of a bucket together, and two binary searches for each number of a bucket find where its points
  *          begin and end. The searches for all buckets are one call, whose input is a counting iterator.
  * Terms:   Thrust, bucket sort, iterator, stable sort, binary search, clamp
- * Book:    12.4 (lab)
+ * Book:    12.4 (course); T bucket sort
  * After:   chapter12/thrust_sort
  * Build:   nvcc -o bucket_sort_2d chapter12/bucket_sort_2d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/bucket_sort_2d --output bucket_sort_2d.png

@@ -7,7 +7,7 @@
  *          to host memory, so the call waits for it. In device pointer mode the result stays in device
  *          memory: the call returns at once, and the next call can use the result as its factor.
  * Terms:   cuBLAS, dot product, saxpy, pointer mode, device memory, effective bandwidth
- * Book:    12.2.3 (lab)
+ * Book:    12.2.3 (course); T BLAS
  * Build:   nvcc -o cublas_dot chapter12/cublas_dot.cu common/lib/[a-z]*.c -lcublas
  * Run:     ./bin/chapter12/cublas_dot --size 1M
  * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the

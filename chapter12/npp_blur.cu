@@ -8,7 +8,7 @@
  *          replaces each pixel by the mean of the pixels around it; beyond the edge of the picture NPP
  *          repeats the pixels at the edge.
  * Terms:   NPP, convolution, pitch, clamp, effective bandwidth
- * Book:    12.2.5 (course)
+ * Book:    12.2.5 (after the book)
  * Build:   nvcc -o npp_blur chapter12/npp_blur.cu common/lib/[a-z]*.c -lnppif -lnppc
  * Run:     ./bin/chapter12/npp_blur --size 4000 --radius 5
  * Differs: the book names NPP and shows no program. NPP drops the fraction of the mean, where our kernel

@@ -6,7 +6,7 @@
  *          that the driver compiles when the program runs. The program makes the context and the command
  *          queue itself, where CUDA has a context and a stream by default.
  * Terms:   OpenCL, kernel, context, grid, block, thread, vector addition
- * Book:    12.4.3 (course)
+ * Book:    12.4.3 (course); R OpenCL; C 1.6 (OpenCL)
  * Build:   nvcc -o opencl_add chapter12/opencl_add.cu common/lib/[a-z]*.c -lOpenCL
  * Run:     ./bin/chapter12/opencl_add
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.

@@ -8,7 +8,8 @@
  *          it, with bit 1 all zeros plus the ones before it. Negative ints have a sign bit of 1, so the last
  *          pass sorts by the inverted bit.
  * Terms:   radix sort, stable sort, scan, pass, speedup
- * Book:    12.4.1 (course)
+ * Book:    12.4.1 (course); N radix sort (by tens): --base 10 --passes; N radix sort (the test of a bit):
+ *          --printed-test
  * After:   chapter12/scan
  * Build:   nvcc -o radix_sort chapter12/radix_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/radix_sort --size 16M

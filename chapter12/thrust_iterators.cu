@@ -9,7 +9,7 @@
  *          several arrays: a structure of arrays is used like an array of structures, and its accesses are
  *          coalesced.
  * Terms:   Thrust, iterator, fusion, pass, structure of arrays, coalesced access, bandwidth
- * Book:    12.4 (lab)
+ * Book:    12.4 (course); T Thrust (iterators)
  * After:   chapter12/thrust_vectors
  * Build:   nvcc -o thrust_iterators chapter12/thrust_iterators.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_iterators --size 64M

@@ -8,7 +8,7 @@
  *          them, so that it takes a merge sort, which is slower. With the keys in an array of their own,
  *          stable_sort_by_key is a radix sort again.
  * Terms:   Thrust, radix sort, merge sort, stable sort, structure of arrays, throughput
- * Book:    12.4 (lab)
+ * Book:    12.4 (course); T Thrust (sorting)
  * After:   chapter12/thrust_iterators
  * Build:   nvcc -o thrust_sort chapter12/thrust_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_sort --size 16M

@@ -9,7 +9,7 @@
  *          unless the rows of the tile are padded.
  * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
  *          bandwidth, profiler
- * Book:    12.2.7 (course)
+ * Book:    12.2.7 (course); R 7.5 (rows and columns)
  * Build:   nvcc -o transpose chapter12/transpose.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/transpose
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows today's

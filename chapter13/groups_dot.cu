@@ -7,7 +7,7 @@
  *          the grid needs a cooperative launch, whose blocks all run at the same time. With it the device
  *          also adds the partial sums, for which chapter 5 had to end the kernel.
  * Terms:   cooperative groups, cooperative launch, grid barrier, warp shuffle, reduction, occupancy
- * Book:    5.3.1 (after the book)
+ * Book:    5.3.1 (after the book); T reduction (a barrier of the grid)
  * Since:   CUDA 11.0 (tiles and barriers: CUDA 9.0); the barrier of the grid: compute capability 6.0
  * Build:   nvcc -o groups_dot chapter13/groups_dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/groups_dot --size 1M

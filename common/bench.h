@@ -61,6 +61,7 @@ static struct Bench {
     double work = 0;              // bytes that must be moved, or operations that must be done, in one run
     const char *unit = "GB/s";    // of 10^9 units of work per second
     bool reads = false;           // most bytes are read: where no row is the limit, it is a read, not a copy
+    bool steps = false;           // columns "x prev" and "x first" in place of "x book"
     size_t footprint = 0;         // bytes of device memory in use; 0: the L2 cache is not flushed
     void (*devices)(void) = NULL; // prints the devices, if not only options.device is used
     bool host_clock = false;      // time from the call until the device is idle, by the host's clock

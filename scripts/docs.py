@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-from programs import BIN, ROOT, build_field, read_programs
+from exercise import exercises
+from programs import BIN, COURSES, ROOT, build_field, places, read_programs
 from run import execute
 from tokens import without
 
@@ -61,7 +62,10 @@ def program_table():
         needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
         notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
         notes += [*[f"wrong on purpose: status {p.expect}"] * bool(p.expect), *drawings(p.name)]
-        cells = f"[{p.name}](../{p.name}.cu)", p.book, markdown(p.title), markdown(teaches), ", ".join(notes)
+        book = "; ".join(
+            filter(None, [p.book, *dict.fromkeys(f"{course} {place}" for course, _, place, _ in places(p))])
+        )
+        cells = f"[{p.name}](../{p.name}.cu)", book, markdown(p.title), markdown(teaches), ", ".join(notes)
         yield f"| {' | '.join(cells)} |"
 
 
@@ -77,6 +81,27 @@ def chapter_table():
         image = next((drawn[name] for name in names if name in drawn), "")
         number = re.sub("^chapter0*|^appendix_", "", folder).upper()
         yield f"| {number}. {title.get(number, '')} | {links} | {image} |"
+
+
+def course_tables():
+    """For each course its sections in order, with the programs that show them, and at their first place in the course their exercise and
+    their question of predict.md."""
+    tasks = {e.name: f"`make exercise {e.name}` {'★' * e.stars()}" for e in exercises()}
+    asked = dict(
+        re.findall(r"^\| \[(\S+)\]\(.*?★ \| (.+?) \| ", (ROOT / "docs/predict.md").read_text(), re.M)
+    )
+    rows, seen = collections.defaultdict(list), set()
+    for number, p in enumerate(read_programs()):
+        for letter, section, place, options in places(p):
+            rows[letter].append((section, number, place, p.name, options))
+    for letter, (course, _) in COURSES.items():
+        yield f"## {letter}: {course}\n\n| section | program, options | exercise | question |\n|---|---|---|---|"
+        for _, _, place, name, options in sorted(rows[letter]):
+            cells = [] if (letter, name) in seen else [tasks.get(name, ""), asked.get(name, "")]
+            seen.add((letter, name))
+            link = f"[{name}](../{name}.cu) {f'`{options}`' * bool(options)}".rstrip()
+            yield f"| {' | '.join([place, link, *(cells or ['', ''])])} |"
+        yield ""
 
 
 def index():
@@ -132,6 +157,7 @@ def gallery():
 PARTS = [
     ("README.md", "table of chapters", "chapters", chapter_table),
     ("docs/programs.md", "table of programs", "programs", program_table),
+    ("docs/courses.md", "table of sections", "courses", course_tables),
     ("docs/gallery.md", "gallery", "gallery", gallery),
     ("docs/terms.md", "index of terms", "terms", index),
     ("docs/terms.md", "index of names", "names", names),

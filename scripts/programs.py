@@ -16,10 +16,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 Program = collections.namedtuple(
-    "Program", "name title book after teaches run differs needs picture expect bench terms check"
+    "Program", "name title book courses after teaches run differs needs picture expect bench terms check"
 )
 # In Book: of programs that neither the book nor its archive has
-BEYOND = re.compile("course|lab|ladder|after the book")
+BEYOND = re.compile("course|ladder|after the book")
+# The courses, with those of their sections that are known, or subjects where the numbers are not, in their order
+COURSES = {
+    "R": ("Rauber and Rünger, chapter 7", "7.1; 7.2; 7.3; warps; 7.5; OpenCL"),
+    "C": (
+        "CSInParallel",
+        "1.4; 1.6; 2; 3 (Dot-GM); 3 (Dot-SM); 4.2.1; 4.3.3; 4.4; 4.5; 4.5.4; 5; 5.4.4; 5.6.4",
+    ),
+    "N": ("Class notes", "memory; banks; textures; arrays; radix sort"),
+    "T": (
+        "TACC lab",
+        "reduction; random numbers; BLAS; conjugate gradient; FFT; Thrust; bucket sort; memory checker",
+    ),
+}
 Library = collections.namedtuple("Library", "name only flags headers debian fedora arch suse adds")
 
 
@@ -36,8 +49,19 @@ def read_program(path):
     head = path.read_text(errors="replace").partition("\n */")[0]
     title = re.search(rf"^ \* {path.stem}: (.*)", head, re.M)
     fields = dict(re.findall(r"^ \* ([A-Z][a-z]*): *(.*(?:\n \*  +[^ ].*)*)", head, re.M))
-    values = (re.sub(r"\n \* +", " ", fields.get(f.capitalize(), "")) for f in Program._fields[2:])
+    fields = {name: re.sub(r"\n \* +", " ", value) for name, value in fields.items()}
+    fields["Book"], _, fields["Courses"] = fields.get("Book", "").partition("; ")
+    values = (fields.get(field.capitalize(), "") for field in Program._fields[2:])
     return Program(f"{path.parent.name}/{path.stem}", title[1] if title else "", *values)
+
+
+def places(program):
+    """Where the courses have what a program shows: (letter, number of the section in COURSES, section with remark, options)."""
+    for text in filter(None, program.courses.split("; ")):
+        letter, place, options = re.fullmatch(r"(\w) (.+?)(?:: (--.+))?", text).groups("")
+        for number, section in enumerate(COURSES[letter][1].split("; ")):
+            if re.match(rf"{re.escape(section)}(?![\w.])", place):
+                yield letter, number, place, options
 
 
 def in_section(program):

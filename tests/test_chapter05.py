@@ -193,7 +193,7 @@ def test_reduction_of_every_size(run, rng):
     out = run("chapter05/reduction", "--every", "--size", 600, "--seed", rng.randrange(10**6), status=0).out
     assert re.findall(r"^(\d) .+: right for every size from 1 to 600$", out, re.M) == list("012345678")
     for threads in 64, 128, 512:  # more elements than a block adds
-        options = "--threads", threads, "--every", "--size", 2 * threads + 70, "--kernel", rng.choice([5, 6])
+        options = "--threads", threads, "--every", "--size", 2 * threads + 70, "--kernel", rng.randrange(7)
         assert "right for every size from 1" in run("chapter05/reduction", *options, status=0).out
     for size in 16385, rng.randint(5001, 10**5):
         more = "--threads", rng.choice([64, 128, 512])
@@ -202,6 +202,35 @@ def test_reduction_of_every_size(run, rng):
     kernel = rng.randrange(9)
     out = run("chapter05/reduction", "--size", 999, "--runs", 1, "--kernel", kernel, status=0).out
     assert rungs_of(out) == [kernel]
+    assert ("x prev x first" in out) == (helpers.backend() == "gpu")
+
+
+# A block of 256 threads by hand: 47 and 5 as in divergence, the turns of kernel 1 as in bank_conflicts, 8 steps with 255 additions
+BLOCK_OF_256 = """47 1793 9 150 0; 5 1793 9 150 105; 5 1793 9 45 0; 5 1793 9 45 0; 0 320 3 40 0; 0 320 3 40 0; 0 320 3 40 0;
+    0 0 1 17 0; 0 0 1 17 0"""
+
+
+def counts(out):
+    """The rows of --counts, as numbers."""
+    return [[int(n) for n in row.split()] for row in re.findall(r"^ \d  \D+((?: +\d+){8})  ", out, re.M)]
+
+
+def test_reduction_counts(run, rng):
+    """Of one block; of more blocks each has the same. The program compares with closed formulas, and runs the kernels."""
+    block = [[1, 1, *map(int, row.split()), 1024] for row in BLOCK_OF_256.split(";")]
+    assert counts(run("chapter05/reduction", "--counts", "--size", 256, status=0).out) == block
+    for threads in 64, 128, 256, 512:
+        size = rng.randint(2, 10**6)
+        options = "--counts", "--size", size, "--threads", threads
+        for k, (passes, blocks, *each, read) in enumerate(
+            counts(run("chapter05/reduction", *options, status=0).out)
+        ):
+            per_block = threads if k < 3 else 2 * threads if k < 7 else 16384
+            left = [size]
+            while len(left) == 1 or left[-1] > 1 and k < 8:
+                left.append(min(-(-left[-1] // per_block), 2 * threads if k == 6 else size))
+            assert (passes, blocks, read) == (len(left) - 1, sum(left[1:]), 4 * sum(left[:-1]))
+            assert threads != 256 or each == [blocks * count for count in block[k][2:-1]]
 
 
 def test_minimum(run, rng):

@@ -103,7 +103,25 @@ def test_a_ladder_lists_its_rungs():
 
 def part(program):
     """The part of its chapter: 0 for the book's programs, 1 for the variations, 2 for the ladders."""
-    return 2 if program.bench else bool(re.search("course|lab|ladder|after the book", program.book))
+    return 2 if program.bench else bool(re.search("course|ladder|after the book", program.book))
+
+
+def test_places_in_the_courses():
+    """Each is a section that is known, and its options are those of the program. What is marked as of a course names it. No section is
+    without a program."""
+    found = set()
+    for program in helpers.programs():
+        texts, places = [*filter(None, program.courses.split("; "))], [*headers.places(program)]
+        formed = all(re.fullmatch(r"[RCNT] [^|:;]+(: --[^|:;]+)?", text) for text in texts)
+        assert formed and len(places) == len(texts), f"{program}: Book: {program.courses}"
+        assert texts or "course" not in program.book, f"{program}: Book: which course?"
+        for letter, section, place, options in places:
+            found.add((letter, section))
+            for option in re.findall("--([a-z-]+)", options):
+                assert (
+                    option == "kernel" or f'"{option}"' in program.settings
+                ), f"{program}: {place}: --{option}"
+    assert len(found) == sum(len(sections.split("; ")) for _, sections in headers.COURSES.values())
 
 
 def test_the_books_order():
@@ -159,7 +177,7 @@ def test_sections_are_the_books():
     for name, field in ((program.name, program.book) for program in helpers.programs()):
         named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
         assert named and named <= known, f"{name}: {field}"
-        marked = re.search("archive|course|lab|ladder|after the book", field)
+        marked = re.search("archive|course|ladder|after the book", field)
         assert bool(marked) == (name not in printed), f"{name}: does the book print it? {field}"
         places = printed.get(name, set())
         for place in places:

@@ -60,7 +60,9 @@ static inline std::string bench_pad(std::string text, size_t width) {
     return columns < width ? text + std::string(width - columns, ' ') : text;
 }
 
-static inline void bench_print_row(const BenchRow &row, const BenchReference &r, bool in_l2) {
+// previous: the time of the rung before; NAN where there is none
+static inline void bench_print_row(const BenchRow &row, const BenchReference &r, double previous,
+                                   bool in_l2) {
     if (!row.skipped.empty()) {
         printf("%s\n", row.skipped.c_str());
         return;
@@ -74,7 +76,10 @@ static inline void bench_print_row(const BenchRow &row, const BenchReference &r,
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
         printf("%9.5f ", bench_median(row.cold));
-    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * bench_of_limit(row, r)).c_str(),
+    printf("%9.1f %8s ", rate, bench_format("%.1f%%", 100 * bench_of_limit(row, r)).c_str());
+    if (bench.steps && !CPU_BACKEND)
+        printf("%7s ", bench_format("%.2f", previous / ms).c_str());
+    printf("%s%9s  %s",
            CPU_BACKEND ? "" : bench_format("%7.2f ", alone ? NAN : r.book / ms, "      - ").c_str(),
            bench_format("%.3f", alone ? NAN : r.library / ms).c_str(),
            alone    ? "-"
@@ -103,13 +108,19 @@ static inline void bench_print_table(const std::vector<BenchRow> &rows, bool in_
            in_l2 ? "; in L2, and cold" : "");
     printf(" #  %s %s %11s %9s %9s %s%9s %8s %s%9s  %s\n", bench_pad("kernel", name).c_str(),
            bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
-           bench.unit, "of limit", CPU_BACKEND ? "" : " x book ", "x library", "verified");
+           bench.unit, "of limit",
+           CPU_BACKEND   ? ""
+           : bench.steps ? " x prev x first "
+                         : " x book ",
+           "x library", "verified");
     BenchReference r = bench_reference(rows);
+    double previous = NAN;
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
         printf("%2s  %s %s ", number.c_str(), bench_pad(row.rung->name, name).c_str(),
                bench_pad(row.rung->idea, idea).c_str());
-        bench_print_row(row, r, in_l2);
+        bench_print_row(row, r, row.rung->kind == RUNG ? previous : NAN, in_l2);
+        previous = bench_median(row.ms);
     }
     printf("\n");
     fflush(stdout);

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What tests/test_programs.py tests with three programs, with all of them; more orders of threads, more sizes, large sizes."""
+import itertools
+import json
 import os
 import pathlib
 import re
@@ -8,9 +10,12 @@ import pytest
 
 import helpers
 import test_programs as default
+import trees
+from test_chapter05 import counts
 from test_chapter07 import figures, heat
 from test_programs import test_bad_arguments, test_default_run, test_lost_output  # noqa: F401
 from test_programs import test_more_than_the_memory, test_no_device_at_all  # noqa: F401
+from trees import ROOT
 
 
 @pytest.mark.backend("cpu")
@@ -62,6 +67,41 @@ def test_more_than_32_bits_count(run, line):
 def test_long_reduction(run, kernel, size):
     """With more than 16384 * 16384 elements kernel 7 needs a third pass; kernels 6 and 8 need at most two."""
     run("chapter05/reduction", "--size", size, "--runs", 1, "--kernel", kernel, status=0)
+
+
+@pytest.mark.backend("cpu")
+def test_counts_are_those_of_recorded_launches(run, tmp_path):
+    """reduction --counts against what the kernels did, which a program compiled with cucc --check records."""
+    library = sorted((ROOT / "common/lib").glob("[a-z]*.c"))
+    trees.run(
+        ROOT, ROOT / "cucc/cucc", "--check", "chapter05/reduction.cu", *library, "-o", tmp_path / "checked"
+    )
+    for threads, kernel in itertools.product((64, 128, 256, 512), range(9)):
+        options = ["--size", threads, "--threads", threads, "--kernel", kernel]
+        ((_, _, diverging, idle, barriers, turns, conflicts, _),) = counts(
+            run("chapter05/reduction", "--counts", *options, status=0).out
+        )
+        trees.run(
+            tmp_path,
+            "./checked",
+            *map(str, options),
+            "--runs",
+            "1",
+            CUDA_CPU_TRACE=f"x.json,kernel=reduce{kernel}",
+        )
+        launch = json.loads((tmp_path / "x.json").read_text())["launch"]
+        shared = [access for access in launch["accesses"] if access["memory"] == "shared"]
+        recorded = sum(access["turns"] for access in shared)
+        assert (barriers, turns) == (launch["barriers_passed"], recorded)
+        assert conflicts == recorded - sum(access["warp_accesses"] for access in shared)
+        if kernel < 4:  # one line adds
+            line = min(
+                access["line"]
+                for access in shared
+                if access["kind"] == "read" and access["lanes"] == threads - 1
+            )
+            lanes = [step["active"] for step in launch["steps"] if step["line"] == line and step["memory"]]
+            assert (diverging, idle) == (sum(n < 32 for n in lanes), threads * (barriers - 1) - sum(lanes))
 
 
 def test_dot_waits_for_all_blocks(run):
