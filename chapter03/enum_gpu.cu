@@ -7,7 +7,7 @@
  *          value, among them some that the structure does not have.
  * Terms:   device properties, compute capability, multiprocessor, core, warp, theoretical bandwidth,
  *          peer-to-peer access, texture
- * Book:    3.3; R 7.1 (Table 7.1); C 1.4 (devices); T reduction (peak bandwidth)
+ * Book:    3.3; R 7.1 (Table 7.1); C 1.4 (devices); N arrays (limits); T reduction (peak bandwidth)
  * Build:   nvcc -o enum_gpu chapter03/enum_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode; they are attributes

@@ -9,7 +9,7 @@
  *          fewer threads.
  * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
  *          two-dimensional grid
- * Book:    5.2.2 (course); R 7.2 (grid and block); R warps
+ * Book:    5.2.2 (course); R 7.2 (grid and block); R warps; C 2 (blockDim)
  * Build:   nvcc -o launch_geometry chapter05/launch_geometry.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/launch_geometry --grid-x 4 --grid-y 4 --block-x 3 --block-y 3
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There

@@ -8,7 +8,8 @@
  *          launch. Kernels cannot write to constant memory or through a texture.
  * Terms:   register, local memory, shared memory, global memory, constant memory, texture memory, latency,
  *          L2 cache, __device__, __constant__
- * Book:    5.3.1 (course); R 7.3 (kinds of memory); C 4.4 (kinds of memory); N memory (kinds)
+ * Book:    5.3.1 (course); R 7.3 (kinds of memory); C 4.4 (kinds of memory); N memory (kinds); T
+ *          reduction (memory)
  * After:   chapter05/dot_gmem
  * Build:   nvcc -o memory_kinds chapter05/memory_kinds.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/memory_kinds
