@@ -12,7 +12,7 @@ from programs import ROOT
 from tokens import Problem, find_functions, tokens, without
 
 OWN = "student_"  # before the words of a submission
-# The tokens of a submission; strings are those of the lesson
+# The tokens of a submission; strings and further directives are those of the lesson
 ACCEPTED = {
     "word": r"[A-Za-z_]\w*",
     "number": r"[\w.'+-]+",
@@ -121,7 +121,7 @@ class Names:
         # A variable is not called: a pointer to a function may have been made from a number.
         called = re.findall(r"\b(?:class|typename|struct)\s+\w+|\w+(?=\s*\()", lesson + asked)
         self.functions = words_of(" ".join(called))
-        self.strings = {token.text for token in tokens(asked) if token.kind == "string"}
+        self.given = {token.text for token in tokens(asked) if token.kind in ("string", "directive")}
         self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about them
 
     def has(self, word, host):
@@ -154,7 +154,7 @@ def only_computes(text, line, kept, host, names, helpers):
         if last + token in NO_PAIRS:
             refuse(last + token)
         form = ACCEPTED.get(kind)
-        if not (form.fullmatch(token) if form else token in names.strings):
+        if not (token in names.given or form and form.fullmatch(token)):
             refuse("'" if kind == "character" else token)
         if last == "extern" and token != "__shared__":
             refuse("extern")

@@ -65,6 +65,49 @@ def test_texts_of_the_exercises():
         assert code(back.replace(f'"../{name.split("/")[0]}/', '"')) == code(exercise.text), name
 
 
+def shapes(text):
+    """The tokens of a code, in which a name that is neither CUDA's nor called counts as any other, and a string as any string."""
+    found = [t for t in submission.tokens_of(submission.cleaned(text)) if t.kind != "directive"]
+    for token, after in zip(found, [*found[1:], found[-1]]):
+        own = token.kind == "word" and after.text not in ("(", "<<<", "::")
+        known = submission.WORDS.fullmatch(token.text) or submission.LIBRARY.fullmatch(token.text)
+        yield "name" if own and not known else token.kind if token.kind == "string" else token.text
+
+
+def runs_of(text, length=18):
+    """All runs of so many tokens, which is about a line, by their places."""
+    every = [*shapes(text)]
+    return [tuple(every[i : i + length]) for i in range(len(every) - length + 1)]
+
+
+def with_headers(path, seen):
+    """The text of a file, and those of the headers that it includes."""
+    if path not in seen:
+        seen[path] = path.read_text()
+        for name in re.findall(r'^ *#include "(.*)"', seen[path], re.M):
+            with_headers((path.parent / name).resolve(), seen)
+    return seen
+
+
+def test_an_exercise_does_not_contain_its_solution():
+    """At most 30 % of the tokens of a function that is taken out stand elsewhere in the exercise or a header, in runs that at most four
+    programs have; 24 tokens, about two statements, are too few to tell."""
+    common = collections.Counter(run for exercise in ALL for run in {*runs_of(exercise.text)})
+    told = []
+    for exercise in EXERCISES:
+        files = with_headers(ROOT / f"{exercise.name}.cu", {})
+        texts = [exercise.written(), *[text for path, text in files.items() if path.suffix == ".h"]]
+        there = {run for text in texts for run in runs_of(text) if common[run] <= 4}
+        for f in exercise.asked:
+            runs, at = runs_of(f.text[f.text.index("{") :]), set()
+            for i, run in enumerate(runs):
+                at |= {*range(i, i + len(run))} if run in there else set()
+            total = len([*shapes(f.text[f.text.index("{") :])])
+            if f.name != "main" and len(at) > max(24, 0.3 * total):
+                told.append(f"{exercise.name}: {f.name}(): {len(at)} of {total} tokens")
+    assert told == []
+
+
 def with_functions_of(exercise, text):
     return submission.with_functions(exercise, *submission.functions_of(exercise, text), "../")
 
