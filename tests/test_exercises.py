@@ -152,7 +152,11 @@ if (n) [] {}(); @ body => an attribute or a lambda
 if (n) [[likely]] n; @ body => an attribute or a lambda
 ((void (*)(int))n)(0); @ body => a call of a value
 void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
-int v(5); @ body => a call of v \(write a variable with =\) is not accepted
+const v(5); @ body => a call of v \(write a variable with =\) is not accepted
+float v(0); { auto v = min; v(0); } @ body => a call of v is not
+float v((int)n); abs(v(0)), v(1); @ body => a call of v 
+printf(R"(x)"); @ body => line \d+: R
+"x"; printf("x"); @ body => line \d+: "x" is not accepted
 void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f 
 auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
 auto (n) = min; n(0); @ body => auto other than
@@ -179,7 +183,7 @@ __device__ int x alignas(fork()) { 1 } @ before => as in C
 x @ size_t n) { => the declaration of add\(\) has been changed
 x @ add( => it has no function add\(\)
 """
-CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)|printf(0)
+CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)
 check_sums(0, 0, 0, 0)|_Pragma(0)|__builtin_trap()|__attribute__((x)) int y|decltype(n) z|operator new(1)|ex\\\nit(0)|exit/\\\n**/(0)
 int s = fork()|struct A { A(); }|malloc(1)"""
 
@@ -256,6 +260,7 @@ def test_words_that_do_not_compute_are_no_words_of_the_harness(inserted):
 
 HONEST = r"""
 int automatic = 1; auto i = automatic; @ body
+float t(0), u(t + 1), v((int)n); for (unsigned int k(3); k < 9; k++) printf("%d; \\"x\\"\\n", abs((int)k)); @ body
 /* /*\n * */ /*\n @ \n/*
 \ufeff @ // SPDX
 char c = '{'; // }\n @ body
@@ -299,8 +304,14 @@ def test_functions_of_helpers_are_taken():
 
 def test_main_is_changed_only_in_calls_of_cuda():
     exercise = Exercise("chapter03/simple_kernel_params")
-    assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
-    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(argc);":
+    for new in "HANDLE_ERROR(cudaDeviceSynchronize());", r'printf("here: %d;\\n", c);':
+        assert taken(f"{new} @ HANDLE_ERROR(", exercise)
+    for new in (
+        "return 0;",
+        "printf(x, settings(0, 0));",
+        "HANDLE_ERROR((c = a + b, cudaSuccess));",
+        "HANDLE_ERROR(argc);",
+    ):
         with pytest.raises(Problem, match=r"main\(\)"):
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 
