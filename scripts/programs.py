@@ -55,10 +55,17 @@ def place(program, named):
 
 
 def read_programs(folders=()):
-    """The programs of these folders, or all, in reading order."""
+    """The programs of these folders, or all, in reading order. A header that lacks a field ends the process with one line."""
     folders = [folder.rstrip("/") for folder in folders] or ["chapter[0-9][0-9]", "appendix_a"]
     files = [path for folder in folders for path in ROOT.glob(f"{folder}/*.cu") if path.stat().st_size]
     named = {program.name: program for program in map(read_program, files)}
+    for program in named.values():
+        for field in "title", "teaches", "terms", "book", "run":
+            if not getattr(program, field):
+                line = field.capitalize() if field != "title" else program.name.split("/")[1]
+                sys.exit(
+                    f'{program.name}.cu: its header has no line "{line}:" (CONTRIBUTING.md has the form)'
+                )
     return sorted(named.values(), key=lambda program: place(program, named))
 
 
