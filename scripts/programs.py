@@ -60,12 +60,10 @@ def read_programs(folders=()):
     files = [path for folder in folders for path in ROOT.glob(f"{folder}/*.cu") if path.stat().st_size]
     named = {program.name: program for program in map(read_program, files)}
     for program in named.values():
-        for field in "title", "teaches", "terms", "book", "run":
-            if not getattr(program, field):
-                line = field.capitalize() if field != "title" else program.name.split("/")[1]
-                sys.exit(
-                    f'{program.name}.cu: its header has no line "{line}:" (CONTRIBUTING.md has the form)'
-                )
+        for field in "terms", "book", "run":
+            if program.teaches and not getattr(program, field):
+                what = f'its header has no line "{field.capitalize()}:" (CONTRIBUTING.md has the form)'
+                sys.exit(f"{program.name}.cu: {what}")
     return sorted(named.values(), key=lambda program: place(program, named))
 
 

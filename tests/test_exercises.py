@@ -339,7 +339,7 @@ def test_a_kernel_has_no_types_of_headers():
 
 def test_the_document_names_the_exercises_with_calls_of_values():
     found = [e.name.split("/")[1] for e in EXERCISES if submission.Names(e).calls_values]
-    assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/teaching.md").read_text()
+    assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/grading.md").read_text()
 
 
 def test_make_exercise_keeps_what_is_there(sources):
