@@ -77,9 +77,11 @@ else
 FOLDER := $(firstword $(filter $(CHAPTER) $(foreach c,chapter chapter0 appendix_,$(CHAPTER:%=$(c)%)),$(CHAPTERS)))
 $(if $(FOLDER),,$(if $(CHAPTER),$(error CHAPTER=$(CHAPTER): must be one of $(CHAPTERS))))
 $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there is no such program))
-CONFIG := $(BIN)/.config.mk
+# make -n has its own, so that what it prints with other settings builds nothing again.
+CONFIG := $(BIN)/.config$(if $(DRY),-n).mk
 ifneq ($(filter-out exercises format docs site dist clean help doctor check trace-%,$(GOALS)),)
-WRONG := $(shell BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
+WRONG := $(shell $(if $(DRY),cp -p '$(BIN)/.config.mk' '$(CONFIG)' 2>&-;) \
+    BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
     DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' $(foreach v,MPICC $(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))') \
     scripts/configure.sh $(CONFIG) \
     '$(CFLAGS) $(CXXFLAGS) $(NVCCFLAGS) $(CPPFLAGS) $(LDFLAGS) $(LDLIBS)')
@@ -240,7 +242,7 @@ dist:
 format: | $(filter docs,$(GOALS)) # which writes into the sources
 	@scripts/format.sh $(if $(CHECK),--check)
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk)
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk .config-n.mk)
 	@rmdir '$(BIN)' 2>/dev/null || :
 	@$(MAKE) --no-print-directory -C cucc clean
 help:

@@ -165,3 +165,4 @@ static bool time_kernels(Lock lock, float *a, float *dev_a, float *dev_b, float 
 // partial sums of the threads of a block, with a barrier for all threads of the block between writing and
 // reading. Thread 0 of each block adds the sum of its block to *c. The addition is a critical section between
 // lock.lock() and lock.unlock(), without an atomic operation.
+// dot_atomic(): The same up to the sum of the block, which one atomic operation adds to *c, without a lock.

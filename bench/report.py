@@ -206,9 +206,14 @@ def draw_plot(name, program, data, function, *arguments):
 
 
 def speedups(found):
-    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung]."""
-    found = [(topic(program), ends(rows)[1]) for program, _, rows in firsts(found)]
-    return [[name, best["times_book"]] for name, best in found if best and best["times_book"]]
+    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung, as the
+    fastest library, and its name; None without a library]."""
+    found = [(topic(program), ends(rows)) for program, _, rows in firsts(found)]
+    return [
+        [name, best["times_book"], best["times_library"], library and library["name"]]
+        for name, (_, best, library, _) in found
+        if best and best["times_book"]
+    ]
 
 
 def draw(results):
@@ -220,7 +225,10 @@ def draw(results):
     rows = speedups(results[RECORDED]) if RECORDED in results else []
     if rows:
         title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
-        words = ", ".join(f"{name} {times(value)}" for name, value in rows)
+        words = ", ".join(
+            name + f" {times(value)}" + (f", {times(than)} × {library}" if library else "")
+            for name, value, than, library in rows
+        )
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 

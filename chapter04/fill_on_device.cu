@@ -41,9 +41,8 @@ int main(int argc, char **argv) {
 
     double start = now_ms();
     for (size_t i = 0; i < n; i++) {
-        int k = i % 46341;
-        a[i] = -k;
-        b[i] = k * k;
+        a[i] = -(int)(i % 46341);
+        b[i] = a[i] * a[i];
     }
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));

@@ -25,6 +25,7 @@ struct View {
 };
 static View view = {DIM, 1.5f, -0.8f, 0.156f, 200}; // --size, --scale, --real and --imag, --iterations
 static bool check(const unsigned char *pixels, View shown);
+static void choose(void *, int, int, int x, int y); // a drag in a window: c becomes the point at pixel (x, y)
 
 struct DataBlock {
     unsigned char *dev_bitmap;
@@ -73,6 +74,7 @@ int main(int argc, char **argv) {
     CPUAnimBitmap bitmap(view.size, view.size, &data);
     data.bitmap = &bitmap;
     HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
+    bitmap.click_drag(choose);
     bitmap.anim_and_exit(generate_frame);
     HANDLE_ERROR(cudaFree(data.dev_bitmap));
     return check(bitmap.get_ptr(), data.shown) ? EXIT_SUCCESS : EXIT_FAILURE; // the last frame
@@ -83,7 +85,13 @@ int main(int argc, char **argv) {
 #include "julia.h" // julia_settings()
 
 void settings(int argc, char **argv) {
-    julia_settings(argc, argv, "Draws an animation of Julia sets.", ANIMATION);
+    julia_settings(argc, argv, "Draws an animation of Julia sets; a drag changes c.", ANIMATION);
+}
+
+static void choose(void *, int, int, int x, int y) {
+    float half = view.size / 2.0f;
+    view.real = view.scale * (half - x) / half;
+    view.imag = view.scale * (half - y) / half;
 }
 
 static bool check(const unsigned char *pixels, View shown) {

@@ -81,7 +81,9 @@ void settings(int argc, char **argv) {
     require_memory(3 * n * n * sizeof(float), 0);
 }
 
-// Task: multiply_rows(): Compute the matrix product c = a * b. The matrices are n x n and row-major: element
+// Task: multiply_columns(): Compute the product below with the loop over k as the innermost one: it runs
+// along a row of a and down a column of b.
+// multiply_rows(): Compute the matrix product c = a * b. The matrices are n x n and row-major: element
 // (row, col) is at index row * n + col. Choose the order of the three loops so that the innermost loop runs
 // along a row of b and a row of c: initialize a row of c to zero, then, for each k, add the products of
 // element (row, k) of a and the elements of row k of b to it.

@@ -153,3 +153,4 @@ static void print_sectors(void) {
 // Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, one thread per element. The thread
 // with the coordinates (col, row) in the grid computes c[row * n + col], the dot product of row `row` of a
 // and column `col` of b. All three matrices are row-major. Threads outside the matrix do nothing.
+// matmul_columns(): The same, but the x coordinate of the thread is the row and the y coordinate the column.

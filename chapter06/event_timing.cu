@@ -187,3 +187,7 @@ static bool check(unsigned *x, const unsigned *result) {
 // elements with blocks of 256 threads, check the launch, and record the second event in stream 0. Store the
 // milliseconds since the start time in times[RETURNED], and, after waiting for the second event, in
 // times[DONE]. Store the elapsed time between the two events in times[EVENTS].
+// show_mistakes(): Two mistakes, which are printed. Between two events, the host waits HOST milliseconds by
+// now(), and launches kernel MORE times. Keep the status that cudaEventElapsedTime() returns before any wait:
+// cudaErrorNotReady is expected, and cudaGetLastError() clears it. Then wait for the second event, read the
+// time again without an error, and print cudaGetErrorName() of the first status, and the time.

@@ -25,10 +25,12 @@ struct DataBlock {
     cudaEvent_t start, stop;
     float totalTime; // of all frames
     int frames;
+    int turned, tick; // by the mouse; of the current frame
 };
 
 static void time_kernel(uchar4 *dev_bitmap);
 static bool check(const DataBlock *d);
+static void turn(DataBlock *d, int, int, int x, int); // a drag in a window turns the spheres
 
 // Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way or the
 // other.
@@ -69,7 +71,8 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
 static void generate_frame(DataBlock *d, int ticks) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
 
-    move_spheres(d->moved, d->first, ticks);
+    d->tick = ticks + d->turned;
+    move_spheres(d->moved, d->first, d->tick);
     // The copy runs after the kernels launched before it, which still read the old spheres.
     HANDLE_ERROR(cudaMemcpyToSymbol(s, d->moved, sizeof(Sphere) * spheres));
 
@@ -97,6 +100,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&data.stop));
     place_spheres(data.first, spheres);
 
+    bitmap.click_drag(turn);
     bitmap.anim_and_exit(generate_frame);
     printf("Average Time per frame:  %3.1f ms\n", data.totalTime / data.frames);
     time_kernel(data.dev_bitmap);
@@ -111,7 +115,12 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws moving spheres from constant memory.", ANIMATION | TIMES);
+    sphere_settings(argc, argv, "Draws moving spheres from constant memory; a drag turns them.",
+                    ANIMATION | TIMES);
+}
+
+static void turn(DataBlock *d, int, int, int x, int) {
+    d->turned = 120 * x / size;
 }
 
 static void time_kernel(uchar4 *dev_bitmap) {
@@ -123,7 +132,7 @@ static void time_kernel(uchar4 *dev_bitmap) {
 static bool check(const DataBlock *d) {
     HostArray<Sphere> first(spheres), moved(spheres);
     place_reference(first);
-    move_spheres(moved, first, d->frames - 1);
+    move_spheres(moved, first, d->tick);
     return check_spheres(d->bitmap->get_ptr(), d->moved, moved);
 }
 

@@ -13,6 +13,7 @@ static inline void heat_settings(int argc, char **argv, const char *doc, size_t 
               {OPTION_SIZE("size", size, 1, max_size, "cells a side"),
                OPTION_INT("iterations", steps, 1, 10000, "steps in a frame"),
                OPTION_FLOAT("speed", speed, 0.001f, 0.25f, "k: how fast cells approach their neighbours")});
+    steps_for_window(steps, *size);
     size_t bytes = *size * *size * sizeof(float);
     require_memory(8 * bytes, 5 * bytes);
 }

@@ -41,9 +41,10 @@ struct DataBlock {
     float totalTime, frames; // of all frames: the time in ms, and their number
 };
 
-static size_t size = DIM;   // --size
-static int steps = 90;      // --iterations, time steps of a frame
-static float speed = SPEED; // --speed
+static size_t size = DIM;                               // --size
+static int steps = 90;                                  // --iterations, time steps of a frame
+static float speed = SPEED;                             // --speed
+static void warm(DataBlock *d, int, int, int x, int y); // a drag in a window warms the cells at (x, y)
 static bool check(DataBlock *d);
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours. x
@@ -175,6 +176,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy2D(data.dev_inSrc, data.pitch, temp, width, width, size, cudaMemcpyHostToDevice));
     free(temp);
 
+    bitmap.click_drag(warm);
     bitmap.anim_and_exit(anim_gpu);
     bool ok = check(&data);
     anim_exit(&data); // the page passes it to anim_and_exit(); here main calls it, after the check
@@ -187,8 +189,12 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     // A texture of pitched memory has at most 65000 rows.
-    heat_settings(argc, argv, "Heat that spreads over a plate, read through 2D textures.", &size, 65000,
-                  &steps, &speed);
+    heat_settings(argc, argv, "Heat that spreads over a plate, read through 2D textures; a drag warms it.",
+                  &size, 65000, &steps, &speed);
+}
+
+static void warm(DataBlock *d, int, int, int x, int y) {
+    warm_cells(d->dev_inSrc, d->pitch, size, x, y);
 }
 
 static void step(DataBlock *d) {

@@ -40,9 +40,10 @@ struct DataBlock {
     float totalTime, frames; // of all frames: the time in ms, and their number
 };
 
-static size_t size = DIM;   // --size
-static int steps = 90;      // --iterations, time steps of a frame
-static float speed = SPEED; // --speed
+static size_t size = DIM;                               // --size
+static int steps = 90;                                  // --iterations, time steps of a frame
+static float speed = SPEED;                             // --speed
+static void warm(DataBlock *d, int, int, int x, int y); // a drag in a window warms the cells at (x, y)
 static bool check(DataBlock *d);
 
 // Re-imposes the heaters: cptr holds the temperature of each heater cell, and 0 elsewhere.
@@ -149,6 +150,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, imageSize, cudaMemcpyHostToDevice));
     free(temp);
 
+    bitmap.click_drag(warm);
     bitmap.anim_and_exit(anim_gpu);
     bool ok = check(&data);
     anim_exit(&data); // the page passes it to anim_and_exit(); here main calls it, after the check
@@ -160,7 +162,12 @@ int main(int argc, char **argv) {
 #include "heat.h" // heat_settings(), check_plate()
 
 void settings(int argc, char **argv) {
-    heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
+    heat_settings(argc, argv, "Heat that spreads over a plate; a drag warms it.", &size, 65535, &steps,
+                  &speed);
+}
+
+static void warm(DataBlock *d, int, int, int x, int y) {
+    warm_cells(d->dev_inSrc, size * sizeof(float), size, x, y);
 }
 
 static void step(DataBlock *d) {

@@ -40,6 +40,7 @@ struct DataBlock {
 static size_t size = DIM; // --size
 static int steps = 90;    // --iterations, time steps of a frame
 static void time_to_opengl(GPUAnimBitmap *bitmap);
+static void warm(DataBlock *d, int, int, int x, int y); // a drag in a window warms the cells at (x, y)
 static bool check(DataBlock *d, const unsigned char *pixels);
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
@@ -161,6 +162,7 @@ int main(int argc, char **argv) {
     free(temp);
 
     time_to_opengl(&bitmap); // by interoperability and through the host
+    bitmap.click_drag(warm);
     bitmap.anim_and_exit(anim_gpu);
     bool ok = check(&data, bitmap.get_ptr());
     anim_exit(&data); // the page passes it to anim_and_exit(); here main calls it, after the check
@@ -173,9 +175,11 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     options.frames = 5; // of an animation in a file
-    configure(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES,
+    configure(argc, argv, "Heat that spreads over a plate, in OpenGL's memory; a drag warms it.",
+              ANIMATION | TIMES,
               {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
                OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
+    steps_for_window(&steps, size);
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
     require_linear_texture(size);
 }
@@ -203,6 +207,10 @@ static void time_to_opengl(GPUAnimBitmap *bitmap) {
         glFinish();
         HANDLE_ERROR(cudaDeviceSynchronize());
     });
+}
+
+static void warm(DataBlock *d, int, int, int x, int y) {
+    warm_cells(d->dev_inSrc, size * sizeof(float), size, x, y);
 }
 
 static void step(DataBlock *d) {

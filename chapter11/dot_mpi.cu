@@ -204,7 +204,7 @@ static bool report(const char *name, double ms, bool of_all) {
     double of_rank_0 = c;
     HANDLE_MPI(MPI_Bcast(&of_rank_0, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
     int differs = of_all && memcmp(&c, &of_rank_0, sizeof(c)) != 0, differ, ok = true;
-    HANDLE_MPI(MPI_Allreduce(&differs, &differ, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    HANDLE_MPI(MPI_Reduce(&differs, &differ, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD));
     if (rank == 0) {
         size_t elements = of_all ? n : part;
         double rate = 2.0 * elements * sizeof(float) / ms / 1e6; // both vectors are read
@@ -215,12 +215,12 @@ static bool report(const char *name, double ms, bool of_all) {
         printf("%-14s %.3f ms, %.3f GB/s, %.2f times the rate of one GPU\n",
                (std::string(name) + ":").c_str(), ms, rate, rate / one);
         printf("    Does the sum %.9g = %.9g? It may differ by %.2g of that.\n", c, expected, limit);
-        ok = check_value(name, c, expected, limit);
+        ok = check_value(name, c, expected, limit) && differ == 0;
         if (differ)
             fprintf(stderr, "%s: %d of %d ranks have another result than rank 0\n", name, differ, ranks);
     }
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
-    return ok && differ == 0;
+    return ok;
 }
 
 // Task: make_vectors(): In a grid-stride loop, set a[i] and b[i] for all i below n by

@@ -168,13 +168,13 @@ static void settings_of_ranks(void) {
 
 // Draws the tiles of this rank, and returns how many milliseconds that took.
 static double draw_part(void (*draw_tiles)(void)) {
-    int zero = 0, old;
+    int zero = 0;
     memset(picture, 0, view.size * view.size * sizeof(uchar4));
     // A pixel that no thread writes keeps alpha 0; the check expects alpha 255 everywhere.
     HANDLE_ERROR(cudaMemset(dev_tile, 0, side * side * sizeof(uchar4)));
     std::fill(rank_of_tile, rank_of_tile + tiles, -1);
     if (rank == 0) { // sets the counter to 0
-        HANDLE_MPI(MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, window));
+        HANDLE_MPI(MPI_Accumulate(&zero, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_REPLACE, window));
         HANDLE_MPI(MPI_Win_flush(0, window));
     }
     HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));

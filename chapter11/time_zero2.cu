@@ -254,10 +254,13 @@ static int compare_reads(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies. a and b
-// are page-locked, mapped and write-combined host memory; partial_c is page-locked and mapped. Get the device
-// pointers of the mapped memory with cudaHostGetDevicePointer(), and pass them to the kernel. Record start,
-// launch the kernel, wait for the device, record stop, wait for it, and compute elapsedTime. The host adds
-// the partial sums only after it has waited. Print the sum as malloc_test() does, and call
-// check("cudaHostAlloc", the sum, dev_a, dev_b, dev_partial_c). Free all memory, destroy the events, and
-// return elapsedTime.
+// Task: malloc_test(): Compute the dot product of a[i] = i and b[i] = i * 2, for i below size. a, b and
+// partial_c come from malloc(), dev_a, dev_b and dev_partial_c from cudaMalloc(). Fill a and b. Record start,
+// copy both to the device, launch dot() with blocksPerGrid blocks, copy the partial sums back, record stop,
+// wait for it, and compute elapsedTime. The host adds the partial sums. Print the sum with
+// printf("Value calculated:  %f\n", the sum), and call check("cudaMalloc", the sum, dev_a, dev_b,
+// dev_partial_c). Free all memory, destroy the events, and return elapsedTime.
+// cuda_host_alloc_test(): The same, but without copies. a and b are page-locked, mapped and write-combined
+// host memory. partial_c is page-locked and mapped. Get the device pointers of the mapped memory with
+// cudaHostGetDevicePointer(), and pass them to the kernel. Between the launch and the record of stop, wait
+// for the device: the host adds the partial sums only after that. The name for check() is "cudaHostAlloc".

@@ -55,6 +55,15 @@ static void multiply(cublasHandle_t handle, const float *dev_a, const float *dev
         cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, dev_b, n, dev_a, k, &zero, dev_c, n));
 }
 
+// The wrong call: a before b. cuBLAS takes the memory of each matrix for columns, so it multiplies other
+// matrices of the same elements.
+static void multiply_in_wrong_order(cublasHandle_t handle, const float *dev_a, const float *dev_b,
+                                    float *dev_c) {
+    const float one = 1, zero = 0;
+    HANDLE_CUBLAS(
+        cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_c, m));
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     if (with_cpu)
@@ -88,11 +97,7 @@ int main(int argc, char **argv) {
     if (ok)
         printf("Both products of the %zu x %zu and %zu x %zu matrices are right.\n", m, k, k, n);
 
-    // The wrong call: a before b. cuBLAS takes the memory of each matrix for columns, so it multiplies other
-    // matrices of the same elements.
-    const float one = 1, zero = 0;
-    HANDLE_CUBLAS(
-        cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_c, m));
+    multiply_in_wrong_order(handle, dev_a, dev_b, dev_c);
     HANDLE_ERROR(cudaMemcpy(c, dev_c, c_bytes, cudaMemcpyDeviceToHost));
     size_t differ = 0;
     for (size_t i = 0; i < m * n; i++)
@@ -172,3 +177,5 @@ void settings(int argc, char **argv) {
 // using them from loading the next ones. Threads beyond the edges of c store nothing.
 // multiply(): Compute the same product with cublasSgemm in HANDLE_CUBLAS(). cuBLAS takes column-major
 // matrices, so it reads each of these row-major matrices as its transpose. So it must compute c^T = b^T a^T.
+// multiply_in_wrong_order(): The call that the formula c = a b suggests, with a before b. Its result is
+// wrong.

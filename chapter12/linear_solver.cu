@@ -357,7 +357,15 @@ void settings(int argc, char **argv) {
 }
 
 // Task: solve_lu(): A is a column-major matrix of n x n doubles and b has n doubles, both in device memory.
-// Get the size of the workspace of getrf from cuSOLVER, and allocate the workspace, n ints for the pivots and
-// one int for info. Factor A in place (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b
-// in place (cusolverDnDgetrs). Free all three allocations, and return what check_info() has returned. Each
-// call of cuSOLVER is in HANDLE_CUSOLVER().
+// Get the size of the workspace of getrf from cuSOLVER, and allocate the workspace, n ints for the pivots
+// and one int for info. Factor A in place (cusolverDnDgetrf); if check_info("getrf", info) is true, solve
+// for b in place (cusolverDnDgetrs). Free all three allocations, and return what check_info() has returned.
+// Each call of cuSOLVER is in HANDLE_CUSOLVER().
+// solve_qr(): A is a column-major matrix with m rows and n columns. Allocate tau, n doubles, one int for
+// info, and a workspace with the largest of the three sizes that geqrf, ormqr and orgqr ask for. Factor A
+// (cusolverDnDgeqrf), and call check_info("geqrf", info). Multiply b by the transpose of Q
+// (cusolverDnDormqr), solve with the upper triangle of A (cublasDtrsm in HANDLE_CUBLAS()), and replace A by
+// the n columns of Q (cusolverDnDorgqr). Free all, and return what check_info() has returned.
+// decompose(): The singular value decomposition of A, with `rows` rows and `columns` columns, by
+// cusolverDnDgesvd with 'S' for both jobs and a workspace of the size that it asks for. Free all, and
+// return what check_info("gesvd", info) returns.

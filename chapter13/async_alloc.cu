@@ -170,6 +170,7 @@ static bool check(void) {
     return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right;
 }
 
-// Task: async_loop(): The same work as malloc_loop() does, with stream-ordered allocation: the memory of a
-// chunk is allocated and freed in the stream of the chunk. No call of the loop waits for the device. The
-// streams take the chunks in turn.
+// Task: malloc_loop(): The streams take the chunks in turn; the last chunk may be shorter. For each chunk,
+// allocate its three arrays with cudaMalloc, call compute(), and free them with cudaFree.
+// async_loop(): The same work, with stream-ordered allocation: the memory of a chunk is allocated and freed
+// in the stream of the chunk. No call of the loop waits for the device.

@@ -201,3 +201,7 @@ static bool check(const char *name, bool whole, double rounding, const float *a,
 // several warps of 32 threads; threadIdx.x is the lane and threadIdx.y the warp. A warp computes the tile of
 // TILE x TILE elements of c whose column of tiles is blockIdx.x and whose row of tiles is threadIdx.y +
 // blockIdx.y * blockDim.y, with fragments of half and a sum of float; a warp below the matrix does nothing.
+// matmul_tf32(): The same with fragments of wmma::precision::tf32, whose depth along k is 8. Each lane rounds
+// the elements of both fragments that it holds by wmma::__float_to_tf32. GPUs before compute capability 8.0
+// have no TF32: for them, put the body between #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800 and
+// #endif.

@@ -10,7 +10,7 @@ class CPUAnimBitmap : public CPUBitmap {
   public:
     void *dataBlock;
     std::function<void(void *data, int ticks)> fAnim; // draws a frame
-    void (*clickDrag)(void *data, int x0, int y0, int x1, int y1) = NULL;
+    std::function<void(void *data, int x0, int y0, int x1, int y1)> clickDrag;
     void (*keyPress)(void *data, unsigned char key) = NULL;
     int ticks = 0; // the number of the last frame
 
@@ -20,8 +20,8 @@ class CPUAnimBitmap : public CPUBitmap {
     // In a window, calls f(data, x0, y0, x1, y1) when the left mouse button is pressed and whenever
     // the mouse moves while it is held: from pixel (x0, y0), where it was pressed, to (x1, y1). y
     // counts upwards, as the rows of the picture do.
-    void click_drag(void (*f)(void *data, int x0, int y0, int x1, int y1)) {
-        clickDrag = f;
+    template <class Data> void click_drag(void (*f)(Data *data, int x0, int y0, int x1, int y1)) {
+        clickDrag = [f](void *data, int x0, int y0, int x1, int y1) { f((Data *)data, x0, y0, x1, y1); };
         canvas.drag = mouse_func;
     }
 

@@ -16,7 +16,7 @@ class GPUAnimBitmap : public CPUBitmap {
     size_t width, height;
     void *dataBlock; // every callback gets it
     std::function<void(uchar4 *pixels, void *data, int ticks)> fAnim;
-    void (*clickDrag)(void *data, int x0, int y0, int x1, int y1) = NULL;
+    std::function<void(void *data, int x0, int y0, int x1, int y1)> clickDrag;
     int ticks = 0; // the number of the last frame
 
     GPUAnimBitmap(size_t w, size_t h, void *d = NULL)
@@ -87,8 +87,8 @@ class GPUAnimBitmap : public CPUBitmap {
     }
 
     // The callback for the mouse, as in CPUAnimBitmap
-    void click_drag(void (*f)(void *data, int x0, int y0, int x1, int y1)) {
-        clickDrag = f;
+    template <class Data> void click_drag(void (*f)(Data *data, int x0, int y0, int x1, int y1)) {
+        clickDrag = [f](void *data, int x0, int y0, int x1, int y1) { f((Data *)data, x0, y0, x1, y1); };
         canvas.drag = mouse_func;
     }
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from exercise import exercises
-from programs import BIN, COURSES, ROOT, build_field, places, read_programs
+from programs import BEYOND, BIN, COURSES, ROOT, build_field, places, read_programs
 from run import execute
 from tokens import without
 
@@ -70,17 +70,22 @@ def program_table():
 
 
 def chapter_table():
-    """A row for each chapter, with a picture of one of its programs. The titles of the chapters are those of the page."""
+    """A row for each chapter, with a picture of one of its programs, those of the book in bold, and the ladders apart. The titles of the
+    chapters are those of the page."""
     title = dict(re.findall(r"^\| (\w+)\. (.*?) \|", (ROOT / "README.md").read_text(), re.M))
-    yield "| chapter | programs | a picture from it |\n|---|---|---|"
+    yield "| chapter | programs | ladders | a picture |\n|---|---|---|---|"
     shown = '<img src="{}" width="96" alt="picture of {}">'.format
     drawn = {name: shown(file, name.split("/")[1]) for name, file, _ in pictures() if f"/{name}." in file}
     for folder, own in itertools.groupby(read_programs(), lambda program: program.name.split("/")[0]):
-        names = [program.name for program in own]
-        links = ", ".join(f"[{name.split('/')[1]}]({name}.cu)" for name in names)
+        names, links = [], ([], [])
+        for p in own:
+            bold = "" if BEYOND.search(p.book) or "archive" in p.book else "**"
+            names.append(p.name)
+            links[bool(p.bench)].append(f"{bold}[{p.name.split('/')[1]}]({p.name}.cu){bold}")
+        programs, ladders = map(", ".join, links)
         image = next((drawn[name] for name in names if name in drawn), "")
         number = re.sub("^chapter0*|^appendix_", "", folder).upper()
-        yield f"| {number}. {title.get(number, '')} | {links} | {image} |"
+        yield f"| {number}. {title.get(number, '')} | {programs} | {ladders} | {image} |"
 
 
 def course_tables():

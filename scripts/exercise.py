@@ -107,8 +107,10 @@ class Exercise:
             f" *              make my/{self.name}",
             f" *              {command}",
             f" *              make check PROGRAM=my/{self.name}",
+            f" *              make grade DIR=my/{self.name}.cu",
             " *          The run says right or wrong. The check needs no GPU; it also finds data races, barriers",
-            " *          that not all threads of a block reach, and accesses beyond an array.",
+            " *          that not all threads of a block reach, and accesses beyond an array. make grade says what",
+            " *          a teacher's grading says, with other sizes too.",
         ]
         return "\n".join(lines) + "\n"
 

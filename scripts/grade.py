@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """grade.py PATH: grades solutions of exercises, for make grade: a .cu file, or all below a folder. docs/teaching.md has the tables, the
-verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD, BIN and JOBS are the settings of make. The exit status
+verdicts and the limits, docs/grading.md what this holds and what it does not. BACKEND, BUILD, BIN and JOBS are the settings of make. The exit status
 is 1 unless all are right."""
 import collections
 import concurrent.futures

@@ -79,10 +79,15 @@ def place(program, named):
 
 
 def read_programs(folders=()):
-    """The programs of these folders, or all, in reading order."""
+    """The programs of these folders, or all, in reading order. A header that lacks a field ends the process with one line."""
     folders = [folder.rstrip("/") for folder in folders] or ["chapter[0-9][0-9]", "appendix_a"]
     files = [path for folder in folders for path in ROOT.glob(f"{folder}/*.cu") if path.stat().st_size]
     named = {program.name: program for program in map(read_program, files)}
+    for program in named.values():
+        for field in "terms", "book", "run":
+            if program.teaches and not getattr(program, field):
+                what = f'its header has no line "{field.capitalize()}:" (CONTRIBUTING.md has the form)'
+                sys.exit(f"{program.name}.cu: {what}")
     return sorted(named.values(), key=lambda program: place(program, named))
 
 

@@ -12,7 +12,7 @@ from programs import ROOT
 from tokens import Problem, find_functions, tokens, without
 
 OWN = "student_"  # before the words of a submission
-# The tokens of a submission; strings are those of the lesson
+# The tokens of a submission; strings and further directives are those of the lesson
 ACCEPTED = {
     "word": r"[A-Za-z_]\w*",
     "number": r"[\w.'+-]+",
@@ -30,14 +30,21 @@ WORDS = re.compile(
     |u?int(8|16|32|64)_t|uint|(make_)?(u?(char|short|int|long|longlong)|float|double)[1-4]|[A-Z]+_(MAX|MIN|EPSILON)|atomic[A-Z]\w*
     |__(syncthreads|shfl|popc|clz|ffs|brev|ldg|threadfence|reduce|f(add|mul|div|ma|sqrt|rcp)|u?mul)\w*
     |__(syncwarp|activemask|(any|all|ballot|match_any)_sync|(float|double|u?int)(2|_as_)\w+|(exp|log|sin|cos|pow)f|nanosleep)
-    |(min|max|abs|(fmin|fmax|fabs|fma|fmod|r?sqrt|cbrt|hypot|exp2?|log2?|pow|a?(sin|cos|tan)h?|floor|ceil|round|trunc)f?|isnan|isinf)""",
+    |(min|max|abs|(fmin|fmax|fabs|fma|fmod|r?sqrt|cbrt|hypot|exp2?|log2?|pow|a?(sin|cos|tan)h?|floor|ceil|round|trunc)f?|isnan|isinf|printf)""",
     re.X,
 )
+NUMBER = re.compile(
+    "unsigned|bool|size_t|dim3|u?int(8|16|32|64)_t|uint|u?(char|short|int|long|float|double)[1-4]?"
+)  # no pointer
+SAID = re.compile(r'"([^"\\]|\\[nt"\\])*"')  # a string that printf() gets
 LIBRARY = re.compile(
     r"cuda(?!Launch|StreamAdd|User|Graph)[A-Z]\w*|(cu(blas|fft|solver|rand)|CU[A-Z]+_)\w+|HANDLE_\w+"
 )
 # In a lesson's main: what `make exercise` takes out
-CALL = re.compile(r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;")
+CALL = re.compile(
+    r'(?<=[;{}):] )printf \( (?:"(?:[^"\\]|\\.)*"|[^;{}"])*\) ;|'
+    r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;"
+)
 HEAD = r"(?!.*\bauto\b)(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
 NO_VARIABLE = r"__\w+__|\b(const|constexpr|struct|class|enum|typedef|using|namespace)\b"
 
@@ -121,7 +128,7 @@ class Names:
         # A variable is not called: a pointer to a function may have been made from a number.
         called = re.findall(r"\b(?:class|typename|struct)\s+\w+|\w+(?=\s*\()", lesson + asked)
         self.functions = words_of(" ".join(called))
-        self.strings = {token.text for token in tokens(asked) if token.kind == "string"}
+        self.given = {token.text for token in tokens(asked) if token.kind in ("string", "directive")}
         self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about them
 
     def has(self, word, host):
@@ -141,7 +148,7 @@ def only_computes(text, line, kept, host, names, helpers):
         is_own = word in always or not (word in kept or names.has(word, host))
         return OWN + word if is_own else word
 
-    written, seen, opened, begin_of, auto, end = [], ["", ""], [], {}, None, 0
+    written, seen, opened, begin_of, auto, end, numbers = [], ["", ""], [], {}, None, 0, set()
     # A variable of unknown type is never called, so its name must be no function's.
     of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
     autos, always = len(re.findall(r"\bauto\b", text)), helpers | {*of_auto}
@@ -154,7 +161,8 @@ def only_computes(text, line, kept, host, names, helpers):
         if last + token in NO_PAIRS:
             refuse(last + token)
         form = ACCEPTED.get(kind)
-        if not (form.fullmatch(token) if form else token in names.strings):
+        said = "printf" in [seen[begin - 1] for _, begin in opened] and SAID.fullmatch(token)
+        if not (said or token in names.given or form and form.fullmatch(token)):
             refuse("'" if kind == "character" else token)
         if last == "extern" and token != "__shared__":
             refuse("extern")
@@ -181,6 +189,10 @@ def only_computes(text, line, kept, host, names, helpers):
                 inside = " ".join(seen[group + 1 : -1]) if last == ")" and not control else "T"
                 strange = not host and re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 called = (strange or last.startswith(OWN)) and last not in functions
+                # float t(0), u(1) are variables; numbers: the depths of declarations
+                called = called and not (
+                    NUMBER.fullmatch(before) or (before == "," and len(opened) in numbers)
+                )
                 if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
                     hint = " (write a variable with =)" if re.fullmatch(r"\w+", before) else ""
                     refuse(f"a call of {last.removeprefix(OWN)}{hint}" if called else "a call of a value")
@@ -196,10 +208,15 @@ def only_computes(text, line, kept, host, names, helpers):
                 refuse(token)
             begin_of[len(seen)] = begin
             auto = None if auto and auto > len(opened) else auto
+            numbers = {depth for depth in numbers if depth <= len(opened)}
         elif token == ";" or (token == "," and auto == len(opened)):
             if token == ",":
                 refuse("auto for two variables")
             auto = None
+        if NUMBER.fullmatch(token):
+            numbers.add(len(opened))
+        elif token == ";":
+            numbers.discard(len(opened))
         seen.append(token)
         written.append(token)
     if opened or seen[-1] != "}":
@@ -212,10 +229,13 @@ def check_main(given, own):
     given, own = (" ".join(texts_of(text)) for text in (given, own))
     if CALL.sub("", given).split() != CALL.sub("", own).split():
         raise Problem("main() has been changed outside of the calls of CUDA")
-    known = words_of(" ".join(CALL.findall(own)))
-    for call in CALL.findall(given):
-        strange = [w for w in words_of(call) - known if not LIBRARY.fullmatch(w) and not WORDS.fullmatch(w)]
-        if strange or re.search(r"=|\+\+|--|\?", call):
+    known, of_main = words_of(" ".join(CALL.findall(own))), words_of(own)
+    for call in {*CALL.findall(given)} - {*CALL.findall(own)}:
+        text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', call)
+        values = of_main - {*re.findall(r"(\w+) \(", text)} if text.startswith("printf") else set()
+        words = words_of(text) - known - values
+        strange = [word for word in words if not LIBRARY.fullmatch(word) and not WORDS.fullmatch(word)]
+        if strange or re.search(r"=|\+\+|--|\?", text):
             raise Problem(f"main(): not a call of CUDA as the program has them: {call[:80]}")
 
 

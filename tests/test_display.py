@@ -256,6 +256,34 @@ def test_window_of_an_animation(window):
     assert w.end() == ""
 
 
+FEWER = "A frame has 2 steps in place of 90, " if helpers.backend() == "cpu" else ""
+
+
+@needs_window
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("chapter07/heat_gmem", FEWER),  # so that ten frames a second are shown
+        ("chapter07/heat_2d", FEWER),
+        (
+            "chapter04/julia_animated",
+            r"1(3[89]|40)\d\d of 40000 pixels are in the set",
+        ),  # c is near 0: a disc
+        ("chapter06/ray_animated", ""),
+    ],
+)
+def test_programs_follow_the_mouse(window, name, says):
+    """The check knows of the drag."""
+    w = window(program=name)
+    w.moves()
+    w.point(100, 100)
+    w.button(True)
+    w.moves()
+    w.moves()
+    w.key("Escape")
+    assert re.search(says, w.end())
+
+
 @needs_window
 def test_interrupt_of_a_window(window, run, screen):
     """Also at once. The status of a wrong result is kept."""

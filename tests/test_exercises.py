@@ -65,6 +65,49 @@ def test_texts_of_the_exercises():
         assert code(back.replace(f'"../{name.split("/")[0]}/', '"')) == code(exercise.text), name
 
 
+def shapes(text):
+    """The tokens of a code, in which a name that is neither CUDA's nor called counts as any other, and a string as any string."""
+    found = [t for t in submission.tokens_of(submission.cleaned(text)) if t.kind != "directive"]
+    for token, after in zip(found, [*found[1:], found[-1]]):
+        own = token.kind == "word" and after.text not in ("(", "<<<", "::")
+        known = submission.WORDS.fullmatch(token.text) or submission.LIBRARY.fullmatch(token.text)
+        yield "name" if own and not known else token.kind if token.kind == "string" else token.text
+
+
+def runs_of(text, length=18):
+    """All runs of so many tokens, which is about a line, by their places."""
+    every = [*shapes(text)]
+    return [tuple(every[i : i + length]) for i in range(len(every) - length + 1)]
+
+
+def with_headers(path, seen):
+    """The text of a file, and those of the headers that it includes."""
+    if path not in seen:
+        seen[path] = path.read_text()
+        for name in re.findall(r'^ *#include "(.*)"', seen[path], re.M):
+            with_headers((path.parent / name).resolve(), seen)
+    return seen
+
+
+def test_an_exercise_does_not_contain_its_solution():
+    """At most 30 % of the tokens of a function that is taken out stand elsewhere in the exercise or a header, in runs that at most four
+    programs have; 24 tokens, about two statements, are too few to tell."""
+    common = collections.Counter(run for exercise in ALL for run in {*runs_of(exercise.text)})
+    told = []
+    for exercise in EXERCISES:
+        files = with_headers(ROOT / f"{exercise.name}.cu", {})
+        texts = [exercise.written(), *[text for path, text in files.items() if path.suffix == ".h"]]
+        there = {run for text in texts for run in runs_of(text) if common[run] <= 4}
+        for f in exercise.asked:
+            runs, at = runs_of(f.text[f.text.index("{") :]), set()
+            for i, run in enumerate(runs):
+                at |= {*range(i, i + len(run))} if run in there else set()
+            total = len([*shapes(f.text[f.text.index("{") :])])
+            if f.name != "main" and len(at) > max(24, 0.3 * total):
+                told.append(f"{exercise.name}: {f.name}(): {len(at)} of {total} tokens")
+    assert told == []
+
+
 def with_functions_of(exercise, text):
     return submission.with_functions(exercise, *submission.functions_of(exercise, text), "../")
 
@@ -109,7 +152,11 @@ if (n) [] {}(); @ body => an attribute or a lambda
 if (n) [[likely]] n; @ body => an attribute or a lambda
 ((void (*)(int))n)(0); @ body => a call of a value
 void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
-int v(5); @ body => a call of v \(write a variable with =\) is not accepted
+const v(5); @ body => a call of v \(write a variable with =\) is not accepted
+float v(0); { auto v = min; v(0); } @ body => a call of v is not
+float v((int)n); abs(v(0)), v(1); @ body => a call of v 
+printf(R"(x)"); @ body => line \d+: R
+"x"; printf("x"); @ body => line \d+: "x" is not accepted
 void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f 
 auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
 auto (n) = min; n(0); @ body => auto other than
@@ -136,7 +183,7 @@ __device__ int x alignas(fork()) { 1 } @ before => as in C
 x @ size_t n) { => the declaration of add\(\) has been changed
 x @ add( => it has no function add\(\)
 """
-CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)|printf(0)
+CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)
 check_sums(0, 0, 0, 0)|_Pragma(0)|__builtin_trap()|__attribute__((x)) int y|decltype(n) z|operator new(1)|ex\\\nit(0)|exit/\\\n**/(0)
 int s = fork()|struct A { A(); }|malloc(1)"""
 
@@ -213,6 +260,7 @@ def test_words_that_do_not_compute_are_no_words_of_the_harness(inserted):
 
 HONEST = r"""
 int automatic = 1; auto i = automatic; @ body
+float t(0), u(t + 1), v((int)n); for (unsigned int k(3); k < 9; k++) printf("%d; \\"x\\"\\n", abs((int)k)); @ body
 /* /*\n * */ /*\n @ \n/*
 \ufeff @ // SPDX
 char c = '{'; // }\n @ body
@@ -256,8 +304,14 @@ def test_functions_of_helpers_are_taken():
 
 def test_main_is_changed_only_in_calls_of_cuda():
     exercise = Exercise("chapter03/simple_kernel_params")
-    assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
-    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(argc);":
+    for new in "HANDLE_ERROR(cudaDeviceSynchronize());", r'printf("here: %d;\\n", c);':
+        assert taken(f"{new} @ HANDLE_ERROR(", exercise)
+    for new in (
+        "return 0;",
+        "printf(x, settings(0, 0));",
+        "HANDLE_ERROR((c = a + b, cudaSuccess));",
+        "HANDLE_ERROR(argc);",
+    ):
         with pytest.raises(Problem, match=r"main\(\)"):
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 
@@ -285,7 +339,7 @@ def test_a_kernel_has_no_types_of_headers():
 
 def test_the_document_names_the_exercises_with_calls_of_values():
     found = [e.name.split("/")[1] for e in EXERCISES if submission.Names(e).calls_values]
-    assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/teaching.md").read_text()
+    assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/grading.md").read_text()
 
 
 def test_make_exercise_keeps_what_is_there(sources):

@@ -4,7 +4,7 @@ import re
 
 import helpers
 import programs as headers
-from trees import ROOT
+from trees import ROOT, run
 
 FORM = re.compile(
     r"// SPDX-License-Identifier: MIT\n/\*\n \* (\w+): \S.*\n(?: \*\n)?((?: \* [A-Z][a-z]*: *\S.*\n(?: \*  +\S.*\n)*)+) \*/\n"
@@ -185,3 +185,17 @@ def test_sections_are_the_books():
         for number in named if places else ():
             assert any(f"{p}.".startswith(f"{number}.") for p in places), f"{name}: not printed in {number}"
     assert printed.keys() <= {program.name for program in helpers.programs()}
+
+
+def test_what_is_wrong_with_a_header_is_one_line(sources):
+    """clang-format would join its fields if a line is too long, and then no field would be found."""
+    source = sources / "chapter03/hello_world.cu"
+    text = source.read_text()
+    source.write_text(text.replace("Teaches: ", "Teaches: " + 20 * "word ", 1))
+    said = run(sources, "scripts/format.sh", status=1)
+    assert said.startswith("chapter03/hello_world.cu:5: a line of the header has more than 110 columns")
+    source.write_text(text.replace(" * Terms:", " *         ", 1))
+    said = run(sources, "scripts/docs.py", status=1)
+    assert (
+        said.startswith('chapter03/hello_world.cu: its header has no line "Terms:"') and said.count("\n") == 1
+    )

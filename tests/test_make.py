@@ -36,6 +36,8 @@ def test_flags_that_change(tree):
     log = make(tree, "CFLAGS=-DX=1", HELLO, *reason)
     assert "back end: cpu (no nvcc in" in log and not compiled(log)
     assert compiled(make(tree, HELLO)) >= {HELLO, "common/lib/options.c"}
+    make(tree, "-n", "DEBUG=1", HELLO)
+    assert not compiled(make(tree, HELLO)), "make -n has changed what make builds"
     assert compiled(make(tree, "DEBUG=1", HELLO)) >= {HELLO}
     assert (tree / "build/cpu-debug/libcommon.a").exists()
 

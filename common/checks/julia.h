@@ -10,9 +10,9 @@ template <typename real, class View> static int steps_of(size_t x, size_t y, con
     real half = view.size / real(2);
     real re = view.scale * (half - x) / half, im = view.scale * (half - y) / half;
     for (int i = 0; i < view.iterations; i++) {
-        real old_re = re;
+        real both = re * im;
         re = re * re - im * im + view.real;
-        im = im * old_re + old_re * im + view.imag;
+        im = both + both + view.imag;
         if (re * re + im * im > 1000)
             return i;
     }

@@ -46,8 +46,9 @@ static inline bool check_product(const float *a, const float *b, const float *c,
     if (row < m) // shows its wrong elements
         check_floats(("c[" + std::to_string(row) + "]").c_str(), &c[row * n], n, 0, [&](size_t col) {
             double sum = 0;
-            for (size_t i = 0; i < k; i++)
-                sum += (double)a[row * k + i] * b[i * n + col];
+            const float *of_b = &b[col];
+            for (const float *of_a = &a[row * k]; of_a < &a[(row + 1) * k]; of_a++, of_b += n)
+                sum += (double)*of_a * *of_b;
             return sum;
         });
     return ok;

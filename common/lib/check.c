@@ -35,6 +35,14 @@ static bool close_enough(double got, double expected, double tol) {
     return isfinite(expected) && fabs(got - expected) <= tol * fmax(1, fabs(expected));
 }
 
+// For a message: whether rounding may explain a difference, which is then not far above what the tolerance
+// allows.
+static const char *hint(double got, double expected, double tol) {
+    return tol > 0 && close_enough(got, expected, 100 * tol)
+               ? ": near enough to come from rounding, or from a few elements"
+               : "";
+}
+
 // Two arrays of n elements, or of n pixels of 4 bytes.
 typedef struct Arrays {
     const char *name;
@@ -109,8 +117,8 @@ static int floats_differ(const Arrays *arrays, size_t i, int shown) {
     double expected = ((const double *)arrays->expected)[i];
     bool differs = !close_enough(got, expected, arrays->tol);
     if (shown == 1 && differs)
-        fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g\n", arrays->name, i, got,
-                expected, arrays->tol * fmax(1, fabs(expected)));
+        fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g%s\n", arrays->name, i, got,
+                expected, arrays->tol * fmax(1, fabs(expected)), hint(got, expected, arrays->tol));
     return differs;
 }
 
@@ -124,8 +132,8 @@ bool check_value(const char *name, double got, double expected, double tol) {
         got = NAN;
     bool ok = close_enough(got, expected, tol);
     if (!ok)
-        fprintf(stderr, "%s: got %.17g, expected %.17g, difference at most %.2g\n", name, got, expected,
-                tol * fmax(1, fabs(expected)));
+        fprintf(stderr, "%s: got %.17g, expected %.17g, difference at most %.2g%s\n", name, got, expected,
+                tol * fmax(1, fabs(expected)), hint(got, expected, tol));
     return report(name, !ok, 1, 0);
 }
 

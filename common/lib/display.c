@@ -70,7 +70,7 @@ static bool no_window(const char *problem) {
 }
 
 // Without --window and --no-window, a file is written when --output is given or there is no display.
-static bool use_window(void) {
+bool display_in_window(void) {
     const char *display = getenv("DISPLAY");
     bool wanted = options.window < 0 ? !options.output && display && *display : options.window;
     const char *problem = wanted ? window_problem() : NULL;
@@ -79,7 +79,7 @@ static bool use_window(void) {
 
 static void check_options(void) {
     clean_up_at_the_end();
-    if (use_window())
+    if (display_in_window())
         return;
     const char *path = target(!(options.uses & PICTURE)), *problem = image_problem(path);
     if (!problem && image_is_sequence(path) && !(options.uses & ANIMATION))
@@ -188,7 +188,7 @@ static void preview(const Canvas *canvas) {
 }
 
 bool display_open_window(const Canvas *canvas) {
-    const char *problem = use_window() ? window_open(canvas) : "";
+    const char *problem = display_in_window() ? window_open(canvas) : "";
     return !problem || (*problem && no_window(problem));
 }
 
@@ -233,7 +233,7 @@ static void write_file(const Canvas *canvas) {
 
 void display_canvas(const Canvas *canvas) {
     clean_up_at_the_end();
-    animating = canvas->frame != NULL || use_window();
+    animating = canvas->frame != NULL || display_in_window();
     bool shown = display_open_window(canvas);
     const char *problem = shown ? window_show(canvas, &caught) : NULL;
     if (problem)

@@ -32,6 +32,9 @@ typedef struct Canvas {
     void (*close)(const struct Canvas *canvas);
 } Canvas;
 
+// Whether a picture goes to a window, as the options and DISPLAY say.
+bool display_in_window(void);
+
 // Opens the window for the canvas before it is shown, so that OpenGL has a context. Returns false when
 // the picture goes to a file.
 bool display_open_window(const Canvas *canvas);

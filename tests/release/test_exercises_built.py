@@ -214,6 +214,47 @@ def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
     assert solved != "chapter05/dot" or table[0]["student"] == "'=fritz"
 
 
+# The exercise and its function => what is replaced => by what => the grade that a person would give
+AS_A_PERSON = r"""
+chapter05/dot dot => cache[cacheIndex] = temp; => cache[cacheIndex] = temp; if (tid == 0) printf("first sum: %f;\n", temp); => right
+chapter05/dot dot => float temp = 0; => float temp(0), more{0}; temp += more; => right
+chapter05/dot dot => for (unsigned i = blockDim.x / 2; i > 0; i /= 2) { => for (unsigned i = 1; cacheIndex == 0 && i < 256; i++) cache[0] += cache[i]; for (int i = 1; i < 1;) { => right
+chapter05/dot dot => BODY => { __shared__ float sum; if (threadIdx.x == 0) sum = 0; __syncthreads(); for (size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) atomicAdd(&sum, a[i] * b[i]); __syncthreads(); if (threadIdx.x == 0) c[blockIdx.x] = sum; } => right
+chapter05/ripple kernel => cosf(d / 10.0f - ticks / 7.0f) / (d / 10.0f + 1.0f) => cosf(0.1f * d - ticks / 7.0f) / (1 + 0.1f * d) => right
+chapter05/shared_bitmap kernel => 255 * (sinf(x * 2.0f * PI / period) + 1.0f) * (sinf(y * 2.0f * PI / period) + 1.0f) / 4.0f => 63.75f * (1 + sinf(2 * PI / period * x)) * (1 + sinf(2 * PI / period * y)) => right
+chapter03/simple_kernel_params main => HANDLE_LAUNCH(); => HANDLE_LAUNCH(); printf("launched with %d\n", first); => right
+chapter03/simple_kernel_params main => HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(int), cudaMemcpyDeviceToHost)); => => wrong
+chapter05/dot dot => a[tid] * b[tid] => a[tid] + b[tid] => wrong
+chapter04/julia_gpu julia => > 1000 => > 2 => wrong
+chapter05/dot dot => BODY => {} => wrong
+chapter05/dot dot => float temp = 0; => float temp = 0 => wrong
+chapter05/dot dot => tid < n => tid <= n => wrong
+chapter05/dot dot => cache[cacheIndex] = temp;\n    __syncthreads(); => cache[cacheIndex] = temp; => race
+chapter09/hist_gpu_shmem_atomics histo_kernel => atomicAdd(&temp[buffer[i]], 1) => temp[buffer[i]]++ => race
+chapter05/shared_bitmap kernel => __syncthreads(); => ; => race
+appendix_a/dot dot_atomic => atomicAdd(c, cache[0]) => *c += cache[0] => race
+"""
+
+
+@needs_cpu
+def test_the_grades_are_those_of_a_person(tree, tmp_path):
+    verdicts, rows, folder = {}, AS_A_PERSON.strip().split("\n"), tmp_path / "handed in"
+    folder.mkdir()
+    for number, row in enumerate(rows):
+        name, old, new, verdict = (part.strip() for part in row.split("=>"))
+        name, function = name.split()
+        add(tree, name)
+        given = next(e for e in EXERCISES if e.name == name)
+        part = next(f.text for f in given.asked if f.name == function)
+        old = old.replace("\\n", "\n").replace("BODY", part[part.index("{") :])
+        assert old in part, row
+        (folder / f"{number}.cu").write_text(given.text.replace(part, part.replace(old, new)))
+        verdicts[f"{number}.cu"] = verdict
+    make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
+    graded = {row["file"]: row for row in json.loads((tmp_path / "t.json").read_text())}
+    assert [row for file, row in graded.items() if row["verdict"] != verdicts[file]] == []
+
+
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
     """1 MiB about each goal, and no part of a long line that they quote."""
     make = tmp_path / "make"
