@@ -24,7 +24,7 @@ WAYS = {
     "compiler": ["sanitizers"],
     "compute-sanitizer": ["memcheck", "racecheck", "initcheck", "synccheck"],
 }[TOOLS]
-DETECTED = re.compile("cuda on the CPU: (race|divergent|uninitialized|out of bounds) ")
+DETECTED = re.compile("cuda on the CPU: (race|divergent|uninitialized|out of bounds|illegal address) ")
 REPORT = {
     "race": DETECTED,
     "compiler": re.compile("(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:"),

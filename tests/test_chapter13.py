@@ -7,6 +7,18 @@ import pytest
 import helpers
 
 
+def test_errors_of_launches_and_of_kernels(run):
+    """The program compares them itself. On the CPU back end the error of a kernel comes late only if the streams are."""
+    for late in True, helpers.backend() == "gpu":
+        result = run(
+            "chapter13/async_errors", status=1, env={"CUDA_CPU_STREAMS": "late" if late else "eager"}
+        )
+        assert "expected" not in result.err and ": cudaFree(dev_c): an illegal memory access" in result.err
+        errors = re.findall("cuda(?:Error[A-Z]|Success)\\w*", result.out)
+        assert errors[:2] == ["cudaSuccess" if late else "cudaErrorIllegalAddress", "cudaErrorIllegalAddress"]
+        assert result.out.endswith("  2 + 7 = 9\n")
+
+
 def test_more_partial_sums_than_a_tile_has_threads(run):
     """On the CPU back end seven multiprocessors hold 56 blocks."""
     run("chapter13/groups_dot", "--size", 100_003, status=0, env={"CUDA_CPU_WORKERS": "7"})
