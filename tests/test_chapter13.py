@@ -5,6 +5,8 @@ import re
 import pytest
 
 import helpers
+from trees import ROOT
+from trees import run as run_in
 
 
 def test_errors_of_launches_and_of_kernels(run):
@@ -35,3 +37,29 @@ def test_factors_of_11_bits_cause_the_error(run, rng):
     errors = [float(error) for error in re.findall(r"^(?:float|half|TF32).* largest error (.*)$", out, re.M)]
     half = len(errors) // 2
     assert all(error > 20 * errors[0] for error in errors[1:half]) and errors[half:] == [0] * half
+
+
+# Mistakes: what is left out of a program, and what stands in its place
+MISTAKES = {
+    "chapter13/barrier_tma --size 150": [
+        ("copied[now].wait(std::move(token[now]));", ""),
+        ("__syncthreads(); // all have read", "// all have read"),
+    ],
+}
+
+
+@pytest.mark.skipif(
+    helpers.backend() == "gpu", reason="the CPU back end runs threads and streams in an order that shows them"
+)
+@pytest.mark.parametrize("command, old, new", [(c, *m) for c, all in MISTAKES.items() for m in all])
+def test_a_mistake_is_found(command, old, new, tmp_path):
+    """By the check of the program, where work in streams runs late."""
+    name, *options = command.split()
+    source = (ROOT / f"{name}.cu").read_text()
+    assert source.count(old) == 1
+    (tmp_path / "common").symlink_to(ROOT / "common")
+    (tmp_path / "chapter13").mkdir()
+    (tmp_path / f"{name}.cu").write_text(source.replace(old, new))
+    library = [*(ROOT / "common/lib").glob("*.c")]
+    run_in(tmp_path, ROOT / "cucc/cucc", "-std=c++17", "-O1", "-w", "-o", "program", f"{name}.cu", *library)
+    run_in(tmp_path, "./program", *options, status=1, CUDA_CPU_STREAMS="late")
