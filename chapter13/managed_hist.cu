@@ -17,13 +17,9 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
+#include "../common/cuda12.h"
 
 #define SIZE (100 * 1024 * 1024)
-
-#if CUDART_VERSION < 13000 // CUDA 12 has the calls of today under these names
-#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
-#define cudaMemAdvise        cudaMemAdvise_v2
-#endif
 
 static size_t size = SIZE; // --size
 enum { PAGE_FAULTS, PREFETCH, ADVICE, WAYS };
