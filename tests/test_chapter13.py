@@ -41,6 +41,14 @@ def test_factors_of_11_bits_cause_the_error(run, rng):
 
 # Mistakes: what is left out of a program, and what stands in its place
 MISTAKES = {
+    "chapter13/async_alloc --size 3000 --chunk 1000": [
+        ("HANDLE_ERROR(cudaStreamWaitEvent(stream0, used, 0));", ";"),
+        ("HANDLE_ERROR(cudaStreamWaitEvent(stream1, ready, 0));", ";"),
+    ],
+    "chapter13/graph_heat --size 100 --iterations 9": [
+        ("update(&data, graphExec, slower);", ""),
+        ("set_speed(nodes, graphExec, slower / 2);", ""),
+    ],
     "chapter13/barrier_tma --size 150": [
         ("copied[now].wait(std::move(token[now]));", ""),
         ("__syncthreads(); // all have read", "// all have read"),
