@@ -45,6 +45,10 @@ MISTAKES = {
         ("HANDLE_ERROR(cudaStreamWaitEvent(stream0, used, 0));", ";"),
         ("HANDLE_ERROR(cudaStreamWaitEvent(stream1, ready, 0));", ";"),
     ],
+    "chapter13/stream_callbacks --size 5000 --chunk 1000": [
+        ("HANDLE_ERROR(cudaStreamSynchronize(data->stream));", ""),
+        ("HANDLE_ERROR(cudaLaunchHostFunc(data->stream, add_chunk, data));", ""),
+    ],
     "chapter13/graph_heat --size 100 --iterations 9": [
         ("update(&data, graphExec, slower);", ""),
         ("set_speed(nodes, graphExec, slower / 2);", ""),
