@@ -134,6 +134,7 @@ int main(int argc, char **argv) {
     bool ok = check("A launch a step", by_launches);
     ok = check("A barrier of the grid", by_grid) && ok;
     ok = check("A cluster", by_cluster) && ok;
+    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
     HANDLE_ERROR(cudaFree(dev_inSrc));
     HANDLE_ERROR(cudaFree(dev_outSrc));
     HANDLE_ERROR(cudaFree(dev_constSrc));

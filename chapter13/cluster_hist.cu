@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h" // median_ms()
+#include "../common/checks/yardstick.h" // print_share()
 
 void settings(int argc, char **argv) {
     int choice = 0;
@@ -146,11 +146,12 @@ static bool time_kernels(const cudaLaunchConfig_t *config, const unsigned short 
         [=] { HANDLE_ERROR(cudaLaunchKernelEx(config, histo_kernel, dev_buffer, size, dev_histo)); }, clear);
     unsigned blocks = config->gridDim.x;
     double bytes = size * sizeof(unsigned short);
-    printf("%u blocks in clusters of %d, bins in shared memory:  %.4f ms, %.1f GB/s\n", blocks,
-           blocks_of_cluster, ms, bytes / ms / 1e6);
+    printf("%u blocks in clusters of %d\n", blocks, blocks_of_cluster);
+    print_share("Bins in shared memory:", ms, bytes);
     bool ok = check(HostArray<unsigned long long>(dev_histo, BINS), buffer);
     ms = median_ms([=] { histo_gmem<<<blocks, THREADS>>>(dev_buffer, size, dev_histo); }, clear);
-    printf("Bins in global memory:  %.4f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
+    print_share("Bins in global memory:", ms, bytes);
+    printf("The fastest: ./bin/chapter09/hist_wide_ladder --size %zu\n", size);
     return check(HostArray<unsigned long long>(dev_histo, BINS), buffer) && ok;
 }
 

@@ -116,6 +116,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaGraphDestroy(graph));
     }
 
+    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
     HANDLE_ERROR(cudaStreamDestroy(data.stream));
     HANDLE_ERROR(cudaFree(data.dev_inSrc));
     HANDLE_ERROR(cudaFree(data.dev_outSrc));
