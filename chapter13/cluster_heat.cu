@@ -131,9 +131,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_inSrc, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_outSrc, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_constSrc, bytes));
-    bool ok = check("A launch a step", by_launches);
-    ok = check("A barrier of the grid", by_grid) && ok;
-    ok = check("A cluster", by_cluster) && ok;
+    bool ok = check("Launches:", by_launches);
+    ok = check("Grid barriers:", by_grid) && ok;
+    ok = check("Cluster:", by_cluster) && ok;
     printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
     HANDLE_ERROR(cudaFree(dev_inSrc));
     HANDLE_ERROR(cudaFree(dev_outSrc));
@@ -168,7 +168,7 @@ static bool check(const char *how, void (*frame)(void)) {
             heaters[i] == 0 && in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
     HANDLE_ERROR(cudaMemcpy(dev_constSrc, heaters, cells * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_inSrc, start, cells * sizeof(float), cudaMemcpyHostToDevice));
-    printf("%-22s a step takes %.3f us\n", how, 1e3 * median_ms(frame) / steps);
+    printf("%-14s a step takes %.3f us\n", how, 1e3 * median_ms(frame) / steps);
     HANDLE_ERROR(cudaMemcpy(dev_inSrc, start, cells * sizeof(float), cudaMemcpyHostToDevice));
     frame();
     HostArray<float> got(dev_inSrc, cells);

@@ -178,7 +178,7 @@ static bool time_kernels(const float *in, const float *dev_in, float *dev_out, d
     float ms = median_ms([=] { box<<<blocks, threads>>>(dev_in, dev_out, size); }, clear);
     bool ok = print_time("box, a thread a pixel", in, dev_out, ms);
     ms = median_ms([=] { box_tile<<<blocks, threads>>>(dev_in, dev_out, size); }, clear);
-    ok = print_time("a tile a block", in, dev_out, ms) && ok;
+    ok = print_time("box, a tile a block", in, dev_out, ms) && ok;
     ms = median_ms([=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); }, clear);
     ok = print_time("pipeline of 1 stage", in, dev_out, ms) && ok;
     ms = median_ms([=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); }, clear);

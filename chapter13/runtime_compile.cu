@@ -102,10 +102,10 @@ int main(int argc, char **argv) {
 
     bool ok = true;
     float ms = median_ms([=] { julia_kernel<<<blocks, threads>>>(dev_ptr, view); });
-    ok = check("c is an argument", dev_ptr, ms) && ok;
+    ok = check("Argument:", dev_ptr, ms) && ok;
     void *arguments[] = {&dev_ptr};
     ms = median_ms([&] { HANDLE_ERROR(cudaLaunchKernel((void *)kernel, blocks, threads, arguments, 0, 0)); });
-    ok = check("c is a constant", dev_ptr, ms) && ok;
+    ok = check("Constant:", dev_ptr, ms) && ok;
 
     HANDLE_ERROR(cudaLibraryUnload(library));
     HANDLE_ERROR(cudaFree(dev_ptr));
@@ -145,7 +145,7 @@ static bool check(const char *name, unsigned char *dev_ptr, float ms) {
     size_t differ = 0;
     for (size_t i = 0; i < points; i++)
         differ += inside[i] != (steps[i] == view.iterations);
-    printf("%-17s %.4f ms\n", name, ms);
+    printf("%-9s %.4f ms\n", name, ms);
     HANDLE_ERROR(cudaMemset(dev_ptr, 2, points));
     return check_value(name, fmax(0, (double)differ / points - allowed), 0, 0);
 }
