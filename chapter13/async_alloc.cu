@@ -14,8 +14,8 @@
  * Run:     ./bin/chapter13/async_alloc --chunk 64K
  * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, and the loop runs
  *          over single chunks, which the streams take in turn.
- * Check:   --no-wait --size 3000 --chunk 1000 (race) | --size 50036 --chunk 10007 | --size 3000 --chunk 1000
- * | --size 1 --chunk 1
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1 |
+ *          --no-wait --size 3000 --chunk 1000 (race)
  */
 #include "../common/book.h"
 #include "../common/checks/chunks.h" // fill_random(), verify()

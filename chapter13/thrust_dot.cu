@@ -9,11 +9,14 @@
  *          threads for the device that they find.
  * Terms:   Thrust, CUB, reduction, dot product, fusion, effective bandwidth
  * Book:    5.3.1 (after the book)
- * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0 (TransformReduce: here 13.0); on every GPU that the toolkit
- * supports After:   chapter13/groups_dot Build:   nvcc -o thrust_dot chapter13/thrust_dot.cu
- * common/lib/[a-z]*.c Run:     ./bin/chapter13/thrust_dot --size 32M Differs: chapter05/dot does the same
- * with a kernel, and chapter05/dot_ladder, whose command is printed, with faster and faster ones. On the CPU
- * back end Thrust and CUB run in one thread. Needs:   libs=thrust Check:   --size 1000 | --size 100003
+ * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0, here 13.0; on every GPU that the toolkit supports
+ * After:   chapter13/groups_dot
+ * Build:   nvcc -o thrust_dot chapter13/thrust_dot.cu common/lib/[a-z]*.c
+ * Run:     ./bin/chapter13/thrust_dot --size 32M
+ * Differs: chapter05/dot does the same with a kernel, and chapter05/dot_ladder, whose command is
+ *          printed, with faster and faster ones. On the CPU back end Thrust and CUB run in one thread.
+ * Needs:   libs=thrust
+ * Check:   --size 1000 | --size 100003
  */
 #include <thrust/device_vector.h>
 #include <thrust/functional.h>
