@@ -5,7 +5,7 @@ ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
                       each topic with its plot
   report.py --summary the table of docs/performance.md: one row for each topic
-  report.py --results what bench/results/README.md has of MACHINES below, which is also in their RESULTS/<device>.md
+  report.py --results what bench/results/README.md has of RECORDED below, which is also in RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
 import os
@@ -17,8 +17,6 @@ from results import RESULTS, crossover, duration, ends, groups, largest, plot, p
 from results import mark, share, shown, slug, times, topic, with_legend, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
-TWO_GPUS = "nvidia-h100-80gb-hbm3"  # that of the ladders which the first one has not run
-MACHINES = RECORDED, TWO_GPUS
 CPU = "intel-r-xeon-r-processor"  # that of the CPU back end
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
@@ -227,15 +225,11 @@ def draw(results):
 
 
 def recorded_part(*parts):
-    """A function that returns these parts of the records of MACHINES, each program from the first one that has it."""
+    """A function that returns these parts of the record of RECORDED."""
 
     def text():
-        results, known, machines = recorded.load(), set(), []
-        for found in [results[name] for name in MACHINES if name in results]:
-            new = {p: block for p, block in found["programs"].items() if p not in known}
-            known |= {*new}
-            machines.append({**found, "programs": new})
-        return "\n\n".join(filter(None, (part(found) for part in parts for found in machines)))
+        found = recorded.load().get(RECORDED)
+        return "\n\n".join(filter(None, (part(found) for part in parts))) if found else ""
 
     return text
 
