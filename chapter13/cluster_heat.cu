@@ -26,7 +26,7 @@ namespace cg = cooperative_groups;
 #define BLOCKS  8   // of the cluster: the most that every device allows
 #define LARGEST 448 // rows and columns of a plate that fits: two strips of 56 rows take 196 KiB
 
-static size_t size = 256; // --size
+static size_t size = 64;  // --size
 static int steps = STEPS; // --iterations
 static float *dev_inSrc, *dev_outSrc, *dev_constSrc;
 static bool check(const char *how, void (*frame)(void));

@@ -12,8 +12,9 @@
  * After:   chapter13/graph_heat
  * Build:   nvcc -o dependent_launch chapter13/dependent_launch.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/dependent_launch --size 256
- * Differs: as chapter13/graph_heat. On a device before 9.0 the kernels are launched as in chapter 7. On the
- *          CPU back end a kernel begins when the one before has ended, so that a missing wait does not show.
+ * Differs: as chapter13/graph_heat. A device before 9.0 gets usual launches. On the CPU back end a kernel
+ *          begins when the one before has ended: a missing wait does not show there, and need not show on a
+ *          GPU.
  * Check:   --size 100 --iterations 9 | --size 37 --iterations 10
  */
 #include "../common/book.h"
@@ -174,5 +175,6 @@ template <class Launch> static void time_steps(DataBlock *d, const char *how, La
     printf("%-20s a step takes %.3f us\n", how, 1e3 * ms / steps);
 }
 
-// Task: none: its kernels are those of chapter07/heat_gmem. By hand: take out a
-// cudaGridDependencySynchronize().
+// Task: none: its kernels are those of chapter07/heat_gmem. By hand: take out one
+// cudaGridDependencySynchronize(). The temperatures may still be right, above all on a large plate: the
+// blocks of a kernel find room only when most blocks of the kernel before have ended.

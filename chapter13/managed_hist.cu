@@ -115,8 +115,11 @@ void settings(int argc, char **argv) {
         printf("Kernels cause no page faults here: the launch moves all pages, in each of the three ways.\n");
 }
 
+static float times[WAYS + 1];
+
 // Counts the bytes on the host, whose accesses move the pages back.
 static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer) {
+    times[way] = ms;
     const char *names[] = {"Page faults:", "Prefetch:", "Advice:", "Copied, as in 2010:"};
     printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
     unsigned long long expected[256] = {};
@@ -134,16 +137,18 @@ static bool check_copied(const unsigned char *buffer) {
     DeviceArray<unsigned long long> dev_histo(256);
     void *pinned;
     HANDLE_ERROR(cudaHostAlloc(&pinned, size, cudaHostAllocDefault));
-    float ms =
+    float bus =
         median_ms([&] { HANDLE_ERROR(cudaMemcpyAsync(dev_buffer, pinned, size, cudaMemcpyHostToDevice)); });
-    printf("%-20s %7.2f ms, %.1f GB/s: a copy from pinned memory\n", "The bus:", ms, size / ms / 1e6);
+    printf("%-20s %7.2f ms, %.1f GB/s: a copy from pinned memory\n", "The bus:", bus, size / bus / 1e6);
     HANDLE_ERROR(cudaFreeHost(pinned));
-    ms = median_ms(
+    float ms = median_ms(
         [&] {
             HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
             histo_kernel<<<blocks, 256>>>(dev_buffer, size, dev_histo);
         },
         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
+    printf("Of the bus: page faults %.0f %%, prefetch %.0f %%, advice %.0f %%\n",
+           100 * bus / times[PAGE_FAULTS], 100 * bus / times[PREFETCH], 100 * bus / times[ADVICE]);
     return check(WAYS, ms, HostArray<unsigned long long>(dev_histo, 256), buffer);
 }
 

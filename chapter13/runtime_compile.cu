@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Compiles the kernel of a Julia set while it runs.", TIMES,
-              {OPTION_SIZE("size", &view.size, 1, 32768, "points a side"),
+              {OPTION_SIZE("size", &view.size, 1, 4096, "points a side"),
                OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
                OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
                OPTION_INT("iterations", &view.iterations, 0, 100000, "after which a point is in the set")});
