@@ -53,10 +53,6 @@ MISTAKES = {
         ("update(&data, graphExec, slower);", ""),
         ("set_speed(nodes, graphExec, slower / 2);", ""),
     ],
-    "chapter13/barrier_tma --size 150": [
-        ("copied[now].wait(std::move(token[now]));", ""),
-        ("__syncthreads(); // all have read", "// all have read"),
-    ],
 }
 
 

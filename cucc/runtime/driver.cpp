@@ -2,7 +2,6 @@
 // The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
 // one device share its memory and streams. The current context of a host thread determines its device.
 #include "stream.h"
-#include "../include/cuda_cpu/tensor_map.h"
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -383,50 +382,6 @@ CUresult cuModuleLoad(CUmodule *module, const char *name) {
 
 // The code stays where it is, because launches may still refer to it.
 CALL(cuModuleUnload, (CUmodule module), (module), cudaSuccess)
-
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
-                                const cuuint64_t *dim, const cuuint64_t *strides, const cuuint32_t *box,
-                                const cuuint32_t *steps, CUtensorMapInterleave interleave,
-                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
-                                CUtensorMapFloatOOBfill fill) {
-    DRIVER(map, address, dim, box, steps);
-    const unsigned char sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-    REFUSE_IF(rank > 3 || interleave || swizzle, NOT_SUPPORTED,
-              "only 1 to 3 dimensions are supported, without interleaving and swizzling");
-    REFUSE_IF(rank < 1 || (unsigned)type >= sizeof sizes || (rank > 1 && !strides), INVALID_VALUE,
-              "rank, type or strides are not valid");
-    const uint64_t size = sizes[type];
-    REFUSE_IF((uintptr_t)address % 16 || box[0] * size % 16, INVALID_VALUE,
-              "the address and the bytes of a row of the box must be multiples of 16");
-    TensorMap m = {(char *)address, {1, 1, 1}, {size, 0, 0}, {1, 1, 1}, (unsigned char)(fill ? 0xff : 0)};
-    for (unsigned i = 0; i < rank; ++i) {
-        REFUSE_IF(box[i] < 1 || box[i] > 256 || steps[i] != 1 || dim[i] < 1 || dim[i] > (1ULL << 32),
-                  INVALID_VALUE, "a box has 1 to 256 elements in each dimension, and steps of 1");
-        REFUSE_IF(i > 0 && (strides[i - 1] % 16 || strides[i - 1] < dim[0] * size), INVALID_VALUE,
-                  "a stride must be a multiple of 16, and not less than a row");
-        m.dim[i] = dim[i], m.box[i] = box[i];
-        m.stride[i] = i > 0 ? strides[i - 1] : size;
-    }
-    static_assert(sizeof m <= sizeof *map, "");
-    memcpy((void *)map, &m, sizeof m);
-    return CUDA_SUCCESS;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned,
-                                             unsigned long long, cudaDriverEntryPointQueryResult *found) {
-    BEGIN(symbol, function);
-#define ENTRY(name, parameters, call) {#name, (void *)name},
-    static const struct {
-        const char *name;
-        void *function;
-    } known[] = {CUDA_CPU_DRIVER_CALLS(ENTRY){"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled}};
-    *function = nullptr;
-    for (const auto &one : known)
-        if (strcmp(one.name, symbol) == 0)
-            *function = one.function;
-    store(found, *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound);
-    return *function ? cudaSuccess : fail(cudaErrorSymbolNotFound, "%s: %s is not there", call, symbol);
-}
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     DRIVER(function, module, name);

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: MIT
 // <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other threads of its
-// block. The copies of a barrier in shared memory are carried out when its phase ends, so that a program
-// which does not wait gets wrong data; before, their destination holds 0xff. Other asynchronous copies are
-// complete when the call returns. Bulk copies go from global to shared memory only; pipeline::quit() does not
-// exist.
+// block. Asynchronous copies are complete when the call returns. The parts for compute capability 9.0
+// (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
 #pragma once
 #include "atomic.h"
-#include "tensor_map.h"
 
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 
 #include "letters_off.h"
 
-struct CUtensorMap_st;
-typedef struct CUtensorMap_st CUtensorMap;
-
 namespace cuda {
 
 // ---- barriers ----
-
-#define CUDA_CPU_UNCHECKED __attribute__((no_sanitize("thread"))) // the race detector does not see it
 
 namespace cuda_cpu_detail {
 struct no_completion {
@@ -36,7 +27,7 @@ class barrier {
         unsigned phase;
     };
 
-    barrier() {} // for shared memory; the program calls init() before the first use
+    barrier() = default; // for shared memory; the program calls init() before the first use
     explicit barrier(ptrdiff_t threads, Completion f = Completion())
         : expected(threads), pending(threads), phase(0), completion(f) {}
     barrier(const barrier &) = delete;
@@ -45,8 +36,7 @@ class barrier {
 
     arrival_token arrive(ptrdiff_t n = 1) {
         const arrival_token token = {__atomic_load_n(&phase, __ATOMIC_SEQ_CST)};
-        if (__atomic_sub_fetch(&pending, n, __ATOMIC_SEQ_CST) == 0 && complete()) {
-            finish_copies();
+        if (__atomic_sub_fetch(&pending, n, __ATOMIC_SEQ_CST) == 0) {
             completion();
             __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
             __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
@@ -74,44 +64,9 @@ class barrier {
             &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_HERE);
     }
 
-    // Begins a copy that this phase waits for, or if `from` is null a fill.
-    void begin_copy(char *to, const char *from, size_t size, char fill = 0) {
-        for (size_t i = 0; i < size; ++i)
-            to[i] = -1;
-        add({to, from, size, fill});
-    }
-    CUDA_CPU_UNCHECKED void expect(ptrdiff_t n) { bytes += n; } // bytes of bulk copies
-
   private:
-    struct Copy {
-        char *to;
-        const char *from;
-        size_t size;
-        char fill;
-    };
-    CUDA_CPU_UNCHECKED void add(const Copy &copy) {
-        if (count % 32 == 0)
-            copies = (Copy *)realloc((void *)copies, (count + 32) * sizeof copy);
-        copies[count++] = copy;
-    }
-    CUDA_CPU_UNCHECKED bool take(Copy &copy) {
-        if (count > 0)
-            copy = copies[--count];
-        else
-            free((void *)copies), copies = nullptr;
-        return copies;
-    }
-    void finish_copies() {
-        for (Copy c; take(c);)
-            for (size_t i = 0; i < c.size; ++i)
-                c.to[i] = c.from ? c.from[i] : c.fill;
-    }
-    CUDA_CPU_UNCHECKED bool complete() const { return bytes == 0; }
     ptrdiff_t expected, pending;
     mutable unsigned phase;
-    Copy *copies = nullptr;
-    size_t count = 0;
-    ptrdiff_t bytes = 0; // that bulk copies are expected to bring, less those of copies that were begun
     Completion completion;
 };
 
@@ -257,10 +212,6 @@ template <class To, class From, class Shape, class Sync>
 void memcpy_async(To *to, const From *from, Shape bytes, Sync &) {
     memcpy((void *)to, (const void *)from, (size_t)bytes);
 }
-template <class To, class From, class Shape>
-void memcpy_async(To *to, const From *from, Shape bytes, barrier<thread_scope_block> &b) {
-    b.begin_copy((char *)to, (const char *)from, (size_t)bytes);
-}
 template <class Group, class Shape, class Sync,
           class = decltype(::std::declval<const Group &>().thread_rank())>
 void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, Sync &) {
@@ -270,60 +221,6 @@ void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, S
         memcpy((char *)to + begin, (const char *)from + begin, all - begin < share ? all - begin : share);
 }
 
-// ---- bulk copies ----
-
-#define __cccl_lib_local_barrier_arrive_tx
-#define __cccl_lib_experimental_ctk12_cp_async_exposure
-
-namespace device {
-inline void barrier_expect_tx(barrier<thread_scope_block> &b, ptrdiff_t bytes) {
-    b.expect(bytes);
-}
-[[nodiscard]] inline barrier<thread_scope_block>::arrival_token
-barrier_arrive_tx(barrier<thread_scope_block> &b, ptrdiff_t n, ptrdiff_t bytes) {
-    b.expect(bytes);
-    return b.arrive(n);
-}
-template <class T, size_t Alignment>
-void memcpy_async_tx(T *to, const T *from, aligned_size_t<Alignment> bytes, barrier<thread_scope_block> &b) {
-    b.begin_copy((char *)to, (const char *)from, bytes);
-    b.expect(-(ptrdiff_t)(size_t)bytes);
-}
-
-namespace experimental {
-inline void fence_proxy_async_shared_cta() {}
-// A box whose first element has these coordinates. The parts of its rows outside of the tensor are filled.
-inline void cp_async_bulk_tensor_3d_global_to_shared(void *to, const CUtensorMap *map, int x, int y, int z,
-                                                     barrier<thread_scope_block> &b) {
-    const auto &m = *(const ::cuda_cpu::TensorMap *)map;
-    if ((uintptr_t)to % 128 != 0)
-        __trap();
-    const auto in = [&m](int axis, int at) { return at >= 0 && (uint64_t)at < m.dim[axis]; };
-    char *next = (char *)to;
-    for (unsigned k = 0; k < m.box[2]; ++k)
-        for (unsigned j = 0; j < m.box[1]; ++j) {
-            const int layer = z + (int)k, row = y + (int)j;
-            for (unsigned i = 0, run; i < m.box[0]; i += run, next += run * m.stride[0]) {
-                const bool inside = in(2, layer) && in(1, row) && in(0, x + (int)i);
-                for (run = 1; i + run < m.box[0] && in(0, x + (int)(i + run)) == in(0, x + (int)i);)
-                    ++run;
-                const char *from = m.first + (x + (int)i) * (ptrdiff_t)m.stride[0] +
-                                   row * (ptrdiff_t)m.stride[1] + layer * (ptrdiff_t)m.stride[2];
-                b.begin_copy(next, inside ? from : nullptr, run * m.stride[0], (char)m.fill);
-            }
-        }
-    b.expect((char *)to - next);
-}
-inline void cp_async_bulk_tensor_2d_global_to_shared(void *to, const CUtensorMap *map, int x, int y,
-                                                     barrier<thread_scope_block> &b) {
-    cp_async_bulk_tensor_3d_global_to_shared(to, map, x, y, 0, b);
-}
-inline void cp_async_bulk_tensor_1d_global_to_shared(void *to, const CUtensorMap *map, int x,
-                                                     barrier<thread_scope_block> &b) {
-    cp_async_bulk_tensor_3d_global_to_shared(to, map, x, 0, 0, b);
-}
-} // namespace experimental
-} // namespace device
 } // namespace cuda
 
 #include "letters_on.h"

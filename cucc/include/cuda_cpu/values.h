@@ -379,12 +379,6 @@ enum cudaSynchronizationPolicy {
 };
 
 // Attributes of launches and streams: only `cooperative` has an effect; clusters of blocks are refused.
-#define cudaEnableDefault 0
-enum cudaDriverEntryPointQueryResult {
-    cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1,
-    cudaDriverEntryPointVersionNotSufficent = 2
-};
-
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeAccessPolicyWindow = 1,
     cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeSynchronizationPolicy = 3,

@@ -2,7 +2,6 @@
 // libcu++: atomics, barriers, latches and pipelines. Threads that wait let the others of their
 // block run.
 #include <cooperative_groups.h>
-#include <cuda.h>
 #include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/functional>
@@ -99,52 +98,6 @@ __global__ void copies(const int *in, int *out, int) {
     done.arrive_and_wait();
     for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
         out[i] = cells[n - 1 - i];
-}
-
-// A bulk copy of a box of which a part lies outside of the tensor, and one of bytes
-__global__ void bulk_copies(const int *in, const __grid_constant__ CUtensorMap map, int *out) {
-    struct alignas(128) Box {
-        int cells[4][4];
-    };
-    __shared__ Box box;
-    __shared__ alignas(16) int row[8];
-    __shared__ cuda::barrier<cuda::thread_scope_block> done;
-    if (threadIdx.x == 0)
-        init(&done, blockDim.x);
-    __syncthreads();
-    cuda::barrier<cuda::thread_scope_block>::arrival_token token;
-#ifdef __cccl_lib_experimental_ctk12_cp_async_exposure
-    if (threadIdx.x == 0) {
-        cuda::device::experimental::fence_proxy_async_shared_cta();
-        cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared(&box, &map, -1, 1, done);
-        cuda::device::memcpy_async_tx(row, in, cuda::aligned_size_t<16>(sizeof row), done);
-        cuda::device::barrier_expect_tx(done, sizeof row);
-        token = cuda::device::barrier_arrive_tx(done, 1, sizeof box.cells);
-    } else
-#endif
-        token = done.arrive();
-    done.wait(cuda::std::move(token));
-    out[threadIdx.x] = threadIdx.x < 16 ? box.cells[threadIdx.x / 4][threadIdx.x % 4] : row[threadIdx.x % 8];
-}
-
-TEST(bulk_copies_arrive_at_a_barrier) {
-    Device<int> in(made(24, [](int i) { return i + 1; })); // 3 rows of 8, of which 6 belong to the tensor
-    cuuint64_t dim[] = {6, 3}, stride[] = {32};
-    cuuint32_t box[] = {4, 4}, step[] = {1, 1};
-    CUtensorMap map;
-    decltype(&cuTensorMapEncodeTiled) encode;
-    OK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                        cudaEnableDefault));
-    const auto encoded = [&] {
-        return encode(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, in.data, dim, stride, box, step,
-                      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    };
-    EXPECT(encoded() == CUDA_SUCCESS);
-    EXPECT(WRITTEN(int, 24, bulk_copies<<<1, 24>>>(in.data, map, out)) ==
-           std::vector<int>({0, 9, 10, 11, 0, 17, 18, 19, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}));
-    stride[0] = 24; // no multiple of 16
-    EXPECT(encoded() == CUDA_ERROR_INVALID_VALUE);
 }
 
 // A pipeline of two stages, which all threads fill and empty
