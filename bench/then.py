@@ -54,7 +54,7 @@ def facts():
     return types.SimpleNamespace(
         figures=figures,
         claims=rows("claims", "text", "says", "expect", "then", "why"),
-        since=rows("since", "work", "then", "now", "slow", "fast"),
+        since=rows("since", "work", "then", "now", "slow", "fast", "share", "best"),
         limits=limits,
         devices={name: line.split(" | ") for name, line in file["devices"].items()},
         cores=dict(file["cores"]),
@@ -142,9 +142,11 @@ def record(only):
 
 def row_of(entry, found):
     """The recorded row of a ladder."""
-    program, size = entry["ladder"].split()
+    program, size, *data = entry["ladder"].split()
     for row in recorded.rows_of(found, program):
-        if row["size"] == bench.number(size) and row["name"] == entry["rung"]:
+        if (row["size"], row["name"]) == (bench.number(size), entry["rung"]) and (
+            not data or row.get("data") in data
+        ):
             return row if row["median_ms"] else None
     return None
 
@@ -191,6 +193,8 @@ def in_words(entry, numbers, found):
     """The numbers of a figure or limit, with their units."""
     if "ladder" in entry:
         row = row_of(entry, found)
+        if entry.get("scale"):
+            return duration(row["median_ms"] * float(entry["scale"]))
         both = f"{duration(row['median_ms'])}, {recorded.rate(row)}"
         return entry["show"].format(digits(row["rate"])) or both
     if entry.get("show") == "cores":
@@ -292,7 +296,8 @@ def claims_table(gpu, cpu):
 
 
 def since_table():
-    """The same work in the CUDA of 2010 and in today's, both on the GPU whose record has most of the figures."""
+    """The same work in the CUDA of 2010 and in today's, on the GPU whose record has most of the figures, the share of the limit that
+    today's reaches, and the fastest program here."""
     figures, body, rows = facts().figures, [], facts().since.values()
     gpus = [machines()[0], *(record for record in recorded.load().values() if record["backend"] == "gpu")]
     gpu = min(gpus, key=lambda gpu: [number_of(row["fast"], gpu) for row in rows].count(None))
@@ -302,8 +307,23 @@ def since_table():
         numbers = [number_of(name, gpu) for name in names]
         ratio = ratio_text(None if None in numbers else numbers[0] / numbers[1])
         link = where(figures[row["fast"]], "..")
-        body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link])
-    head = ["work", "2010's CUDA", head_of(gpu)[0], "today's CUDA", "time", "ratio", "program"]
+        share, best = row["share"], row["best"]
+        of_limit = cell(share, figures[share], gpu) if share else "–"
+        fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if best else "–"
+        body.append(
+            [row["work"], row["then"], times[0], row["now"], times[1], ratio, of_limit, link, fastest]
+        )
+    head = [
+        "work",
+        "2010's CUDA",
+        head_of(gpu)[0],
+        "today's CUDA",
+        "time",
+        "ratio",
+        "of the limit",
+        "program",
+        "the fastest here",
+    ]
     return with_legend(markdown(head, body))
 
 

@@ -5,7 +5,8 @@
  * Teaches: cudaMallocAsync and cudaFreeAsync are steps of a stream, as copies and kernels are: no call waits,
  *          and memory is free for others when the stream reaches the step. What is freed goes to a memory
  *          pool, from which the next allocation takes it. cudaMalloc and cudaFree go to the driver, and
- *          cudaFree waits for all streams, so that in a loop nothing overlaps. cudaMalloc may wait too.
+ *          cudaFree waits for all streams, so that in a loop nothing overlaps. A stream that uses memory of
+ *          another one needs an event after the allocation, and one before the free.
  * Terms:   stream-ordered allocation, memory pool, stream, overlap, asynchronous copy, chunk
  * Book:    10.5 (after the book)
  * Since:   CUDA 11.2; every GPU whose driver has memory pools (cudaDevAttrMemoryPoolsSupported)
@@ -13,7 +14,8 @@
  * Run:     ./bin/chapter13/async_alloc --chunk 64K
  * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, and the loop runs
  *          over single chunks, which the streams take in turn.
- * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1 |
+ *          --no-wait --size 3000 --chunk 1000 (race)
  */
 #include "../common/book.h"
 #include "../common/checks/chunks.h" // fill_random(), verify()
@@ -23,10 +25,12 @@
 
 size_t size = FULL_DATA_SIZE; // --size, elements in all
 size_t chunk = N;             // --chunk, elements that are copied and computed at a time
+static bool no_wait;          // --no-wait
 static cudaStream_t stream0, stream1;
 static int *host_a, *host_b, *host_c;
 static float time_loop(void (*loop)(void)); // milliseconds
 static bool check(void);
+static bool check_lent(void);
 
 // As in chapter 10
 __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
@@ -70,7 +74,7 @@ static void malloc_loop(void) {
 // The same with the stream as a further argument. If the sizes are known before the loop, as here, to
 // allocate before it (chapter 10) is still the fastest; check() times that too. This is for sizes that differ
 // each time. The pointer is known at once; the memory may be used by what is behind the allocation in the
-// stream and before the free. Another stream would have to wait for an event.
+// stream and before the free.
 static void async_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
@@ -84,6 +88,30 @@ static void async_loop(void) {
         HANDLE_ERROR(cudaFreeAsync(dev_b, stream));
         HANDLE_ERROR(cudaFreeAsync(dev_c, stream));
     }
+}
+
+// Memory of stream0, from a pool of the program's own, that stream1 uses: the first event orders the use
+// after the allocation and the copy, the second one the free after the use. With --no-wait nothing does:
+// stream1 may read memory that stream0 has not got, or that another allocation has got meanwhile. The result
+// may still be right, as on an H200. make check finds the mistake on the CPU, compute-sanitizer with
+// --track-stream-ordered-races all on a GPU.
+static void lend(cudaMemPool_t pool) {
+    int *dev_a;
+    cudaEvent_t ready, used;
+    HANDLE_ERROR(cudaEventCreate(&ready));
+    HANDLE_ERROR(cudaEventCreate(&used));
+    HANDLE_ERROR(cudaMallocFromPoolAsync((void **)&dev_a, chunk * sizeof(int), pool, stream0));
+    HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a, chunk * sizeof(int), cudaMemcpyHostToDevice, stream0));
+    HANDLE_ERROR(cudaEventRecord(ready, stream0));
+    if (!no_wait)
+        HANDLE_ERROR(cudaStreamWaitEvent(stream1, ready, 0));
+    HANDLE_ERROR(cudaMemcpyAsync(host_c, dev_a, chunk * sizeof(int), cudaMemcpyDeviceToHost, stream1));
+    HANDLE_ERROR(cudaEventRecord(used, stream1));
+    if (!no_wait)
+        HANDLE_ERROR(cudaStreamWaitEvent(stream0, used, 0));
+    HANDLE_ERROR(cudaFreeAsync(dev_a, stream0));
+    HANDLE_ERROR(cudaEventDestroy(ready));
+    HANDLE_ERROR(cudaEventDestroy(used));
 }
 
 int main(int argc, char **argv) {
@@ -112,7 +140,16 @@ int main(int argc, char **argv) {
     printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
     bool ok = check();
 
-    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the pool keeps
+    cudaMemPool_t own;
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned; // of a device: its memory
+    properties.location = {cudaMemLocationTypeDevice, options.device};
+    HANDLE_ERROR(cudaMemPoolCreate(&own, &properties));
+    lend(own);
+    ok = check_lent() && ok;
+
+    HANDLE_ERROR(cudaMemPoolDestroy(own));
+    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the default pool keeps
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
     HANDLE_ERROR(cudaFreeHost(host_c));
@@ -128,7 +165,8 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,
               {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
-               OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time")});
+               OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
+               OPTION_FLAG("no-wait", &no_wait, "a stream uses memory of another one without an event")});
     if (!device_attribute(cudaDevAttrMemoryPoolsSupported))
         quit(EXIT_WAIVED, "needs a device with memory pools");
     chunk = min_of(chunk, size);
@@ -159,15 +197,35 @@ static void once_loop(void) {
     }
 }
 
+// What no way can save: both vectors go to the device. The copies back overlap with these.
+static float time_copies(void) {
+    return median_host_ms([] {
+        for (size_t i = 0; i < size; i += chunk)
+            for (const int *host : {host_a, host_b})
+                HANDLE_ERROR(cudaMemcpyAsync(dev_memory, host + i, min_of(chunk, size - i) * sizeof(int),
+                                             cudaMemcpyHostToDevice, stream0));
+        HANDLE_ERROR(cudaStreamSynchronize(stream0));
+    });
+}
+
 static bool check(void) {
     DeviceArray<int> memory(6 * chunk);
     dev_memory = memory;
-    printf("cudaMalloc before the loop:   %.3f ms\n", time_loop(once_loop));
+    float once_ms = time_loop(once_loop), copies_ms = time_copies();
+    printf("cudaMalloc before the loop:   %.3f ms\n", once_ms);
+    printf("The copies to the device:     %.3f ms, %.0f %% of that\n", copies_ms, 100 * copies_ms / once_ms);
+    printf("The fastest: ./bin/chapter10/stream_ladder --size %zu\n", size);
     cudaMemPool_t pool;
     uint64_t threshold;
     HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
     HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
     return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right;
+}
+
+static bool check_lent(void) {
+    HANDLE_ERROR(cudaStreamSynchronize(stream0));
+    HANDLE_ERROR(cudaStreamSynchronize(stream1));
+    return check_ints("of another stream", host_c, host_a, chunk);
 }
 
 // Task: malloc_loop(): The streams take the chunks in turn; the last chunk may be shorter. For each chunk,

@@ -4,24 +4,20 @@
  *
  * Teaches: Stream capture records launches as a graph instead of running them. The graph is checked and
  *          prepared once, and then one call launches all of its nodes, so that a launch costs the host
- *          a fraction of what it did. The arguments are recorded too; those of a node can be changed without
- *          recording the graph again.
+ *          a fraction of what it did. The arguments are recorded too. To change them one records again and
+ *          updates the executable graph, or changes those of single nodes.
  * Terms:   graph, stream capture, launch overhead, stencil, ping-pong buffers, heat equation
  * Book:    7.3.3 (after the book)
  * Since:   CUDA 10.1, every GPU; as written here CUDA 12.3
  * Build:   nvcc -o graph_heat chapter13/graph_heat.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/graph_heat --size 256
- * Differs: as chapter07/heat_gmem without the picture: three frames of 90 steps, launched one by one, as a
- *          graph, and as a graph with another speed.
+ * Differs: as chapter07/heat_gmem without the picture: four frames of 90 steps, launched one by one, as a
+ *          graph, and twice as a graph with another speed.
  * Check:   --size 100 --iterations 9 --slower 0.1 | --size 37 --iterations 10
  */
 #include "../common/book.h"
+#include "../common/cuda12.h"
 #include "../common/checks/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
-
-#if CUDART_VERSION < 13000 // CUDA 12 has the call of today under another name
-#undef cudaStreamGetCaptureInfo
-#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
-#endif
 
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
@@ -30,10 +26,9 @@ struct DataBlock {
 
 static size_t size = DIM;     // --size
 static int steps = STEPS;     // --iterations, time steps of a frame
-static float speed = SPEED;   // of the first two frames
-static float slower = 0.125f; // --slower, the speed of the third frame
+static float slower = 0.125f; // --slower, the speed of the third frame; that of the last is half of it
 static void initialize(DataBlock *d);
-static bool check(DataBlock *d, cudaGraphExec_t graphExec);
+static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec);
 
 // Both kernels are those of chapter07/heat_gmem.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
@@ -63,7 +58,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
 
 // The steps of a frame, two launches each. The stream is not the default stream, which cannot be captured.
 // During a capture nodes[i] becomes the node of the launch of blend_kernel in step i.
-static void anim_gpu(DataBlock *d, cudaGraphNode_t *nodes) {
+static void anim_gpu(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     float *in = d->dev_inSrc, *out = d->dev_outSrc;
     for (int i = 0; i < steps; i++) {
@@ -86,7 +81,27 @@ static void anim_gpu(DataBlock *d, cudaGraphNode_t *nodes) {
                                      d->stream));
 }
 
-// Changes the last argument of each launch of blend_kernel in the executable graph.
+// Between both calls the launches are recorded and do not run. The graph is what has to be done in which
+// order.
+static cudaGraph_t record(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
+    cudaGraph_t graph;
+    HANDLE_ERROR(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal));
+    anim_gpu(d, speed, nodes);
+    HANDLE_ERROR(cudaStreamEndCapture(d->stream, &graph));
+    return graph;
+}
+
+// The usual way to change a graph: records it again and takes over the new arguments. Refused if there are
+// other nodes or edges than before; then it has to be instantiated again.
+static void update(DataBlock *d, cudaGraphExec_t graphExec, float speed) {
+    cudaGraph_t graph = record(d, speed, NULL);
+    cudaGraphExecUpdateResultInfo why;
+    HANDLE_ERROR(cudaGraphExecUpdate(graphExec, graph, &why));
+    HANDLE_ERROR(cudaGraphDestroy(graph));
+}
+
+// Cheaper if little changes: changes the last argument of each launch of blend_kernel in the executable
+// graph.
 static void set_speed(const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec, float speed) {
     for (int i = 0; i < steps; i++) {
         cudaKernelNodeParams params;
@@ -111,20 +126,18 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaStreamCreate(&data.stream));
     initialize(&data); // the heaters and the initial temperatures
 
-    // Between both calls the launches are recorded and do not run. The graph is what has to be done in which
-    // order; the executable graph is what the device needs for that.
-    cudaGraph_t graph;
+    // The executable graph is what the device needs.
+    cudaGraph_t graph = record(&data, SPEED, nodes);
     cudaGraphExec_t graphExec;
-    HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
-    anim_gpu(&data, nodes);
-    HANDLE_ERROR(cudaStreamEndCapture(data.stream, &graph));
     HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
 
-    anim_gpu(&data, NULL); // two launches a step, as in chapter 7
+    anim_gpu(&data, SPEED, NULL); // two launches a step, as in chapter 7
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    set_speed(nodes, graphExec, slower); // holds for later launches, not for the one before
+    update(&data, graphExec, slower); // holds for later launches, not for the one before
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    bool ok = check(&data, graphExec); // copies the temperatures, as in chapter 7, after what the stream does
+    set_speed(nodes, graphExec, slower / 2);
+    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+    bool ok = check(&data, nodes, graphExec); // copies the temperatures, after what the stream does
 
     HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
     HANDLE_ERROR(cudaGraphDestroy(graph));
@@ -158,17 +171,18 @@ static void initialize(DataBlock *d) {
 }
 
 // Prints the median times of a step: until the calls of its frame have returned, and until it has run.
-template <class Launch> static void time_frames(const char *how, DataBlock *d, Launch launch) {
+template <class Launch> static double time_frames(const char *how, DataBlock *d, Launch launch) {
     auto wait = [=] { HANDLE_ERROR(cudaStreamSynchronize(d->stream)); };
     double launched = median_of_runs([=] { return wait(), host_ms(launch); });
     double finished = median_of_runs([=] { return wait(), host_ms([=] { launch(), wait(); }); });
     printf("%s a step is launched in %.3f us, and has run after %.3f us\n", how, 1e3 * launched / steps,
            1e3 * finished / steps);
+    return finished;
 }
 
 // The reference computes all frames in double. Rounding: as in check_frames of common/checks/heat.h, with the
 // allowance for any speed.
-static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
+static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec) {
     const size_t cells = size * size;
     HostArray<float> got(d->dev_inSrc, cells), heaters(cells);
     HostArray<double> plates(2 * cells);
@@ -176,20 +190,33 @@ static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
     place_heaters(heaters, size);
     for (size_t i = 0; i < cells; i++)
         in[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
-    for (int i = 0; i < 3 * steps; i++) {
-        spread(out, in, heaters, size, i < 2 * steps ? speed : slower);
+    for (int i = 0; i < 4 * steps; i++) {
+        spread(out, in, heaters, size, i < 2 * steps ? SPEED : i < 3 * steps ? slower : slower / 2);
         swap(in, out);
     }
     for (size_t i = 0; i < cells; i++)
         sum += got[i];
     printf("Mean temperature: %.9f\n", sum / cells);
-    time_frames("One by one:", d, [=] { anim_gpu(d, NULL); });
-    time_frames("As a graph:", d, [=] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
-    return check_floats("temperature", got, in, cells, 3 * steps * 0x1.8p-24);
+    time_frames("One by one:", d, [=] { anim_gpu(d, SPEED, NULL); });
+    double graph =
+        time_frames("As a graph:", d, [=] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
+    printf("Another speed: recorded again and updated in %.3f us, node by node in %.3f us\n",
+           1e3 * median_host_ms([=] { update(d, graphExec, SPEED); }),
+           1e3 * median_host_ms([=] { set_speed(nodes, graphExec, SPEED); }));
+    double copies = median_host_ms([=] { // a step reads and writes as much
+        for (int i = 0; i < steps; i++)
+            HANDLE_ERROR(cudaMemcpyAsync(d->dev_outSrc, d->dev_inSrc, cells * sizeof(float),
+                                         cudaMemcpyDeviceToDevice, d->stream));
+        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
+    });
+    printf("A copy of the plate takes %.3f us, %.0f %% of a step as a graph\n", 1e3 * copies / steps,
+           100 * copies / graph);
+    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
+    return check_floats("temperature", got, in, cells, 4 * steps * 0x1.8p-24);
 }
 
 // Task: main(): Record the launches of a frame as a graph, and use it. Allocate the three arrays, each of
-// `bytes` bytes, and create data.stream. After the initialization capture in that stream what anim_gpu()
-// launches, and instantiate the graph, without flags. Frame 1 is launched one by one. Launch the graph in the
-// stream for frame 2, and after the change of the speed for frame 3. At the end destroy
-// the executable graph, the graph and the stream, and free the memory.
+// `bytes` bytes, and create data.stream. After the initialization record a frame with SPEED and instantiate
+// the graph, without flags. Frame 1 is launched one by one. Launch the graph in the stream for frame 2, with
+// the speed `slower` by update() for frame 3, and with half of it by set_speed() for frame 4. At the end
+// destroy the executable graph, the graph and the stream, and free the memory.

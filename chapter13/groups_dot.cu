@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h" // median_ms()
+#include "../common/checks/yardstick.h" // print_share()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product in one launch, with cooperative groups.", TIMES,
@@ -157,8 +157,9 @@ static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
         HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocks, threadsPerBlock, arguments, 0, 0));
         HANDLE_ERROR(cudaMemcpy(&again, sum, sizeof(float), cudaMemcpyDeviceToHost));
     });
-    printf("Tree in shared memory, sum on the host:  %.4f ms\n", book_ms);
-    printf("Tiles, and a barrier of the grid:        %.4f ms\n", ms);
+    print_share("Tree in shared memory, sum on the host:", book_ms, 2 * n * sizeof(float));
+    print_share("Tiles, and a barrier of the grid:", ms, 2 * n * sizeof(float));
+    printf("The fastest: ./bin/chapter05/dot_ladder --size %zu\n", n);
     double additions = ceil((double)n / ((double)blocks * threadsPerBlock)) + 3 * 31 + blocks / 32 + 1;
     bool ok = check_dot("dot product of section 5.3.1", book, n, tree_additions(n, blocks, threadsPerBlock));
     ok = check_dot("dot product again", again, n, additions) && ok;

@@ -17,13 +17,9 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
+#include "../common/cuda12.h"
 
 #define SIZE (100 * 1024 * 1024)
-
-#if CUDART_VERSION < 13000 // CUDA 12 has the calls of today under these names
-#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
-#define cudaMemAdvise        cudaMemAdvise_v2
-#endif
 
 static size_t size = SIZE; // --size
 enum { PAGE_FAULTS, PREFETCH, ADVICE, WAYS };
@@ -104,17 +100,26 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
               {OPTION_SIZE("size", &size, 1, (size_t)1 << 31, "bytes to count")});
-    require_memory(2 * size, 2 * size); // pages may be on either side; and the copies of check_copied()
+    require_memory(3 * size, 2 * size); // pages may be on either side; and the copies of check_copied()
     if (!device_attribute(cudaDevAttrManagedMemory))
         quit(EXIT_WAIVED, "needs a device with managed memory");
     cudaFuncAttributes loaded;
     HANDLE_ERROR(cudaFuncGetAttributes(&loaded, histo_kernel)); // so that the first launch does not load it
+    // The other two kinds of machine: with HMM (heterogeneous memory management, of Linux and an open driver)
+    // and on a coherent machine kernels access what malloc() returns, too; on the latter the GPU uses the
+    // page tables of the CPU, and no page needs to move.
+    printf("Kernels may access memory of malloc(): %s, by the page tables of the host: %s\n",
+           device_attribute(cudaDevAttrPageableMemoryAccess) ? "yes" : "no",
+           device_attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables) ? "yes" : "no");
     if (!device_attribute(cudaDevAttrConcurrentManagedAccess))
         printf("Kernels cause no page faults here: the launch moves all pages, in each of the three ways.\n");
 }
 
+static float times[WAYS + 1];
+
 // Counts the bytes on the host, whose accesses move the pages back.
 static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer) {
+    times[way] = ms;
     const char *names[] = {"Page faults:", "Prefetch:", "Advice:", "Copied, as in 2010:"};
     printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
     unsigned long long expected[256] = {};
@@ -130,12 +135,20 @@ static bool check_copied(const unsigned char *buffer) {
     memcpy(pageable, buffer, size);
     DeviceArray<unsigned char> dev_buffer(size);
     DeviceArray<unsigned long long> dev_histo(256);
+    void *pinned;
+    HANDLE_ERROR(cudaHostAlloc(&pinned, size, cudaHostAllocDefault));
+    float bus =
+        median_ms([&] { HANDLE_ERROR(cudaMemcpyAsync(dev_buffer, pinned, size, cudaMemcpyHostToDevice)); });
+    printf("%-20s %7.2f ms, %.1f GB/s: a copy from pinned memory\n", "The bus:", bus, size / bus / 1e6);
+    HANDLE_ERROR(cudaFreeHost(pinned));
     float ms = median_ms(
         [&] {
             HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
             histo_kernel<<<blocks, 256>>>(dev_buffer, size, dev_histo);
         },
         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
+    printf("Of the bus: page faults %.0f %%, prefetch %.0f %%, advice %.0f %%\n",
+           100 * bus / times[PAGE_FAULTS], 100 * bus / times[PREFETCH], 100 * bus / times[ADVICE]);
     return check(WAYS, ms, HostArray<unsigned long long>(dev_histo, 256), buffer);
 }
 

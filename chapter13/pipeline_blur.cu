@@ -48,6 +48,23 @@ __global__ void box(const float *in, float *out, int size) {
     out[x + (size_t)y * size] = sum / (side * side);
 }
 
+// The same from a tile with its halo in shared memory, as in chapter 5: each thread loads a few pixels into
+// registers and stores them. The block waits for all of them; other blocks compute meanwhile.
+__global__ void box_tile(const float *in, float *out, int size) {
+    __shared__ float tile[PIXELS];
+    int left = blockIdx.x * WIDTH - RADIUS, top = blockIdx.y * HEIGHT - RADIUS;
+    for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
+        tile[i] = *pixel(in, size, left + i % ROW, top + i / ROW);
+    __syncthreads();
+    int x = left + RADIUS + threadIdx.x, y = top + RADIUS + threadIdx.y;
+    float sum = 0, side = 2 * RADIUS + 1;
+    for (int j = 0; j < side; j++)
+        for (int i = 0; i < side; i++)
+            sum += tile[threadIdx.x + i + (threadIdx.y + j) * ROW];
+    if (x < size && y < size)
+        out[x + (size_t)y * size] = sum / (side * side);
+}
+
 // Begins the copies of a tile with its halo; `row` is its number in the column of tiles. A plain assignment
 // would load each pixel into a register, and the thread would wait for it before it could store it.
 __device__ void fetch(float *stage, const float *in, int size, int row) {
@@ -110,7 +127,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
     bool ok = check("3 stages", out, in);
 
-    // The kernel without a pipeline, and one stage beside three
+    // The kernels without a pipeline, and one stage beside three
     ok = time_kernels(in, dev_in, dev_out, blocks, few) && ok;
 
     HANDLE_ERROR(cudaFree(dev_in));
@@ -122,7 +139,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h" // median_ms()
+#include "../common/checks/yardstick.h" // print_share()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Blurs a picture with tiles that are copied asynchronously.", TIMES,
@@ -151,7 +168,7 @@ static bool check(const char *name, const float *out, const float *in) {
 }
 
 static bool print_time(const char *name, const float *in, const float *dev_out, float ms) {
-    printf("%-22s %.4f ms, %.1f GB/s\n", name, ms, 2 * size * size * sizeof(float) / ms / 1e6);
+    print_share(name, ms, 2 * size * size * sizeof(float));
     return check(name, HostArray<float>(dev_out, size * size), in);
 }
 
@@ -160,6 +177,8 @@ static bool time_kernels(const float *in, const float *dev_in, float *dev_out, d
     auto clear = [=] { HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); }; // NaN
     float ms = median_ms([=] { box<<<blocks, threads>>>(dev_in, dev_out, size); }, clear);
     bool ok = print_time("box, a thread a pixel", in, dev_out, ms);
+    ms = median_ms([=] { box_tile<<<blocks, threads>>>(dev_in, dev_out, size); }, clear);
+    ok = print_time("box, a tile a block", in, dev_out, ms) && ok;
     ms = median_ms([=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); }, clear);
     ok = print_time("pipeline of 1 stage", in, dev_out, ms) && ok;
     ms = median_ms([=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); }, clear);

@@ -9,7 +9,7 @@
  *          threads for the device that they find.
  * Terms:   Thrust, CUB, reduction, dot product, fusion, effective bandwidth
  * Book:    5.3.1 (after the book)
- * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0; on every GPU that the toolkit supports
+ * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0, here 13.0; on every GPU that the toolkit supports
  * After:   chapter13/groups_dot
  * Build:   nvcc -o thrust_dot chapter13/thrust_dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/thrust_dot --size 32M
@@ -23,12 +23,11 @@
 #include <thrust/host_vector.h>
 #include <thrust/inner_product.h>
 #include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_reduce.cuh>
 #include "../common/book.h"
 #include "../common/checks/dot.h"        // fill_dot(), check_dot()
 #include "../common/checks/exceptions.h" // handle_exceptions()
-#include "../common/timing.h"
+#include "../common/checks/yardstick.h"  // print_share()
 
 #define N (33 * 1024)
 
@@ -43,13 +42,13 @@ struct Product {
 };
 
 // The sum of all products, in *dev_c. If storage is NULL, the call only computes `bytes`, the size of the
-// memory that it needs for partial sums. An iterator is read like a pointer: this one computes product i from
-// the number i when element i is read, so that neither the numbers nor the products are stored.
+// memory that it needs for partial sums. An iterator is read like a pointer: this one gives the number i as
+// element i, and Product makes product i of it, so that neither the numbers nor the products are stored.
 static void cub_dot(void *storage, size_t &bytes, const float *dev_a, const float *dev_b, float *dev_c) {
-    auto products =
-        thrust::make_transform_iterator(thrust::counting_iterator<size_t>(0), Product{dev_a, dev_b});
-    HANDLE_ERROR(
-        cub::DeviceReduce::Reduce(storage, bytes, products, dev_c, (int)n, thrust::plus<float>(), 0.0f));
+    thrust::counting_iterator<size_t> numbers(0);
+    Product product = {dev_a, dev_b};
+    HANDLE_ERROR(cub::DeviceReduce::TransformReduce(storage, bytes, numbers, dev_c, (int)n,
+                                                    thrust::plus<float>(), product, 0.0f));
 }
 
 int main(int argc, char **argv) {
@@ -98,15 +97,15 @@ void settings(int argc, char **argv) {
 template <class Run> static bool time_dot(const char *name, Run run) {
     float c = NAN;
     float ms = median_ms([&] { c = run(); });
-    printf("%-26s %.4f ms, %.1f GB/s\n", name, ms, 2 * n * sizeof(float) / ms / 1e6);
+    print_share(name, ms, 2 * n * sizeof(float));
     return check_dot(name, c, n, CPU_BACKEND ? n : likely_roundings(n));
 }
 
 template <class Thrust, class Cub>
 static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
     bool ok = time_dot("thrust::inner_product", by_thrust);
-    ok = time_dot("cub::DeviceReduce::Reduce", by_cub) && ok;
-    printf("The kernels by hand:       ./bin/chapter05/dot_ladder --size %zu\n", n);
+    ok = time_dot("cub::TransformReduce", by_cub) && ok;
+    printf("The fastest: ./bin/chapter05/dot_ladder --size %zu\n", n);
 
     // A loss of the first elements changes the sum less than rounding does. Of ones every element counts, and
     // up to 2^24 their sum is exact; beyond, the others are 0.
@@ -120,6 +119,6 @@ static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
     return ok;
 }
 
-// Task: cub_dot(): Call cub::DeviceReduce::Reduce so that it stores the sum of dev_a[i] * dev_b[i] over all
-// i < n in *dev_c, with `storage` and `bytes` as its memory for partial sums. Its input is an iterator whose
-// element i is the product i; nothing as long as the vectors may be allocated.
+// Task: cub_dot(): Call cub::DeviceReduce::TransformReduce so that it stores the sum of dev_a[i] * dev_b[i]
+// over all i < n in *dev_c, with `storage` and `bytes` as its memory for partial sums. Its input is an
+// iterator whose element i is the number i; nothing as long as the vectors may be allocated.

@@ -13,13 +13,16 @@
  * After:   chapter13/thrust_dot
  * Build:   nvcc -o wmma_matmul chapter13/wmma_matmul.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
- * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left
- *          out. chapter05/matmul_ladder has the accuracy of float from tensor cores, and the speed of
- *          cuBLAS.
+ * Differs: matmul() is the kernel of chapter05/matmul_gmem. A device without TF32 leaves that out. Today one
+ *          calls cuBLAS or writes with CUTLASS. Their instructions are wgmma (9.0), which
+ *          chapter05/matmul_ladder uses, and tcgen05 (10.0).
  * Check:   --size 50 | --size 16
  */
 #include <cuda_fp16.h>
 #include <mma.h>
+#ifdef HAVE_CUBLAS
+#include <cublas_v2.h>
+#endif
 #include "../common/book.h"
 #include "../common/checks/product.h"
 #include "../common/timing.h"
@@ -33,6 +36,8 @@ static void fill(float *matrix, size_t width, bool whole);
 static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
                   const float *c, size_t width);
 static bool has_tf32(void);
+static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const half *dev_b, float *dev_c,
+                        size_t width);
 
 __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     size_t col = threadIdx.x + blockIdx.x * blockDim.x, row = threadIdx.y + blockIdx.y * blockDim.y;
@@ -125,12 +130,18 @@ int main(int argc, char **argv) {
             HANDLE_ERROR(cudaMemcpy(c, dev_c, elements * sizeof(float), cudaMemcpyDeviceToHost));
             printf("%-6s %9.3f ms, %8.1f GFLOP/s, ", name, ms, 2.0 * n * n * n / ms / 1e6);
             ok = check(name, whole, rounding, a, b, c, width) && ok;
+            return ms;
         };
         printf(whole ? "Whole numbers of at most 11 bits:\n" : "Random numbers between -1 and 1:\n");
         run("float", 0, [&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, width); });
-        run("half", 0x1p-11, [&] { matmul_half<<<tiles, threads>>>(dev_half_a, dev_half_b, dev_c, width); });
+        float half_ms = run("half", 0x1p-11,
+                            [&] { matmul_half<<<tiles, threads>>>(dev_half_a, dev_half_b, dev_c, width); });
+        float tf32_ms = NAN;
         if (has_tf32())
-            run("TF32", 0x1p-11, [&] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
+            tf32_ms =
+                run("TF32", 0x1p-11, [&] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
+        if (whole)
+            print_limit(half_ms, tf32_ms, dev_half_a, dev_half_b, dev_c, width);
     }
 
     HANDLE_ERROR(cudaFree(dev_a));
@@ -195,6 +206,29 @@ static bool check(const char *name, bool whole, double rounding, const float *a,
     }
     printf("largest error %.2g\n", largest);
     return ok;
+}
+
+// The limit: what cuBLAS makes of the tensor cores, with half and sums of float
+static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const half *dev_b, float *dev_c,
+                        size_t width) {
+#ifdef HAVE_CUBLAS
+    cublasHandle_t handle;
+    const float one = 1, zero = 0;
+    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cuBLAS cannot start");
+    float ms = median_ms([&] {
+        if (cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, width, width, width, &one, dev_b, CUDA_R_16F,
+                         width, dev_a, CUDA_R_16F, width, &zero, dev_c, CUDA_R_32F, width, CUBLAS_COMPUTE_32F,
+                         CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
+            quit(EXIT_FAILURE, "cublasGemmEx failed");
+    });
+    cublasDestroy(handle);
+    printf("cuBLAS %9.3f ms, %8.1f GFLOP/s\n", ms, 2.0 * n * n * n / ms / 1e6);
+    printf("Of cuBLAS with half: half %.1f %%, TF32 %.1f %%\n", 100 * ms / half_ms, 100 * ms / tf32_ms);
+#else
+    (void)half_ms, (void)tf32_ms, (void)dev_a, (void)dev_b, (void)dev_c, (void)width;
+    printf("Of cuBLAS with half: half unknown, since cuBLAS is not here\n");
+#endif
 }
 
 // Task: matmul_half(): c = a b for n x n matrices, all row-major, where n is a multiple of TILE. A block has

@@ -24,7 +24,8 @@ WAYS = {
     "compiler": ["sanitizers"],
     "compute-sanitizer": ["memcheck", "racecheck", "initcheck", "synccheck"],
 }[TOOLS]
-DETECTED = re.compile("cuda on the CPU: (race|divergent|uninitialized|out of bounds) ")
+FOUND = "race|divergent|uninitialized|out of bounds|illegal address|was freed already"
+DETECTED = re.compile(f"cuda on the CPU: (?:cuda\\w+: .* and )?({FOUND})[ :]")
 REPORT = {
     "race": DETECTED,
     "compiler": re.compile("(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:"),

@@ -88,7 +88,9 @@ def test_sum_with_atomics(run, rng):
         assert (atomics == "1") == (int(arch) >= 900)
         name = run("chapter09/compute_capability", "--list-devices", status=0).out
         rows = re.findall(r"^ +(\d+\.\d)  (yes|no) +\S.*\S  +(\w.*)$", out, re.M)
-        assert [row[0] for row in rows] == "1.0 1.1 1.2 1.3 2.0 3.0 6.0 7.0 7.5 8.0 9.0 10.0".split()
+        assert [
+            row[0] for row in rows
+        ] == "1.0 1.1 1.2 1.3 2.0 3.0 6.0 7.0 7.5 8.0 9.0 10.0 10.3 11.0 12.0 12.1".split()
         for least, has, devices in rows:
             assert (has == "yes") == (float(least) <= float(device))
             assert least == device or not any(re.search(rf"\b{each}\b", name) for each in devices.split(", "))

@@ -5,6 +5,20 @@ import re
 import pytest
 
 import helpers
+from trees import ROOT
+from trees import run as run_in
+
+
+def test_errors_of_launches_and_of_kernels(run):
+    """The program compares them itself. On the CPU back end the error of a kernel comes late only if the streams are."""
+    for late in True, helpers.backend() == "gpu":
+        result = run(
+            "chapter13/async_errors", status=1, env={"CUDA_CPU_STREAMS": "late" if late else "eager"}
+        )
+        assert "expected" not in result.err and ": cudaFree(dev_c): an illegal memory access" in result.err
+        errors = re.findall("cuda(?:Error[A-Z]|Success)\\w*", result.out)
+        assert errors[:2] == ["cudaSuccess" if late else "cudaErrorIllegalAddress", "cudaErrorIllegalAddress"]
+        assert result.out.endswith("  2 + 7 = 9\n")
 
 
 def test_more_partial_sums_than_a_tile_has_threads(run):
@@ -23,3 +37,37 @@ def test_factors_of_11_bits_cause_the_error(run, rng):
     errors = [float(error) for error in re.findall(r"^(?:float|half|TF32).* largest error (.*)$", out, re.M)]
     half = len(errors) // 2
     assert all(error > 20 * errors[0] for error in errors[1:half]) and errors[half:] == [0] * half
+
+
+# Mistakes: what is left out of a program, and what stands in its place
+MISTAKES = {
+    "chapter13/async_alloc --size 3000 --chunk 1000": [
+        ("HANDLE_ERROR(cudaStreamWaitEvent(stream0, used, 0));", ";"),
+        ("HANDLE_ERROR(cudaStreamWaitEvent(stream1, ready, 0));", ";"),
+    ],
+    "chapter13/stream_callbacks --size 5000 --chunk 1000": [
+        ("HANDLE_ERROR(cudaStreamSynchronize(data->stream));", ""),
+        ("HANDLE_ERROR(cudaLaunchHostFunc(data->stream, add_chunk, data));", ""),
+    ],
+    "chapter13/graph_heat --size 100 --iterations 9": [
+        ("update(&data, graphExec, slower);", ""),
+        ("set_speed(nodes, graphExec, slower / 2);", ""),
+    ],
+}
+
+
+@pytest.mark.skipif(
+    helpers.backend() == "gpu", reason="the CPU back end runs threads and streams in an order that shows them"
+)
+@pytest.mark.parametrize("command, old, new", [(c, *m) for c, all in MISTAKES.items() for m in all])
+def test_a_mistake_is_found(command, old, new, tmp_path):
+    """By the check of the program, where work in streams runs late."""
+    name, *options = command.split()
+    source = (ROOT / f"{name}.cu").read_text()
+    assert source.count(old) == 1
+    (tmp_path / "common").symlink_to(ROOT / "common")
+    (tmp_path / "chapter13").mkdir()
+    (tmp_path / f"{name}.cu").write_text(source.replace(old, new))
+    library = [*(ROOT / "common/lib").glob("*.c")]
+    run_in(tmp_path, ROOT / "cucc/cucc", "-std=c++17", "-O1", "-w", "-o", "program", f"{name}.cu", *library)
+    run_in(tmp_path, "./program", *options, status=1, CUDA_CPU_STREAMS="late")

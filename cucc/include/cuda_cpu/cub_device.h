@@ -86,6 +86,16 @@ struct DeviceReduce {
                               CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream, [=]() mutable { *out = cu_combine<T>(in, 0, n, op, initial); });
     }
+    template <class In, class Out, class Op, class Transform, class T>
+    static cudaError_t TransformReduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op,
+                                       Transform transform, T initial, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            T sum = initial;
+            for (cu_size i = 0; i < n; ++i)
+                sum = op(sum, transform(in[i]));
+            *out = sum;
+        });
+    }
     CUDA_CPU_CUB_REDUCTIONS((), (cu_size n), (n))
 #define CUDA_CPU_CUB_ARG_REDUCTION(NAME, worst)                                                              \
     template <class In, class Out>                                                                           \

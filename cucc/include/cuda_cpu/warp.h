@@ -97,6 +97,10 @@ inline void __nanosleep(unsigned nanoseconds) {
     nanosleep(&t, nullptr);
 }
 
+// Programmatic dependent launch: a kernel begins when the one before has ended.
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
+inline void cudaGridDependencySynchronize() {}
+
 namespace cuda_cpu {
 cudaError_t last_error_of_caller(const char *call, bool reset);
 }

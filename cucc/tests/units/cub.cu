@@ -246,6 +246,8 @@ TEST(device_reduce_and_scan) {
     CUB(DeviceReduce::Reduce, from.data, one.data + 2, N, Larger(), -5);
     const auto [least, most] = std::minmax_element(in.begin(), in.end());
     EXPECT(one.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), *least, *most});
+    CUB(DeviceReduce::TransformReduce, from.data, one.data, N, Larger(), Odd(), -5);
+    EXPECT(one.host()[0] == 1);
     CUB(DeviceReduce::Max, from.data, one.data, 0); // of nothing
     EXPECT(one.host()[0] == std::numeric_limits<int>::lowest());
 

@@ -329,6 +329,14 @@ __global__ void add(int *x, long y, char z) {
     *x = (int)(y + z);
 }
 
+__global__ void doubled(int *x) {
+#if __CUDA_ARCH__ >= 900 || defined(__CU2CPP__)
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+    *x *= 2;
+}
+
 TEST(launches_with_a_configuration) {
     int *x = managed<int>();
     cudaLaunchConfig_t config = {1, 1, 0, 0, NULL, 0};
@@ -343,6 +351,11 @@ TEST(launches_with_a_configuration) {
     void *arguments[] = {&x, &value};
     OK(cudaLaunchKernelExC(&config, (const void *)set, arguments));
     EXPECT(value_at(x) == 7);
+    cooperative.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    cooperative.val.programmaticStreamSerializationAllowed = 1;
+    for (int i = 0; i < 3; i++)
+        OK(cudaLaunchKernelEx(&config, doubled, x));
+    EXPECT(value_at(x) == 56);
 }
 
 #ifdef __CU2CPP__

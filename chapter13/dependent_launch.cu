@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dependent_launch: the steps of the heat simulation, each launched before the one before it has ended
+ *
+ * Teaches: Between two kernels of a stream the device waits for the last block of the first one, and then
+ *          starts the blocks of the second one. With programmatic dependent launch these start earlier,
+ *          when all blocks of the first kernel have called cudaTriggerProgrammaticLaunchCompletion(). They
+ *          themselves wait, in cudaGridDependencySynchronize(), before they use what that kernel writes.
+ * Terms:   programmatic dependent launch, launch overhead, graph, stencil, ping-pong buffers, heat equation
+ * Book:    7.3.3 (after the book)
+ * Since:   CUDA 11.8, compute capability 9.0 (H100)
+ * After:   chapter13/graph_heat
+ * Build:   nvcc -o dependent_launch chapter13/dependent_launch.cu common/lib/[a-z]*.c
+ * Run:     ./bin/chapter13/dependent_launch --size 256
+ * Differs: as chapter13/graph_heat. A device before 9.0 gets usual launches. On the CPU back end a kernel
+ *          begins when the one before has ended: a missing wait does not show there, and need not show on a
+ *          GPU.
+ * Check:   --size 100 --iterations 9 | --size 37 --iterations 10
+ */
+#include "../common/book.h"
+#include "../common/checks/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
+
+struct DataBlock {
+    float *dev_inSrc, *dev_outSrc, *dev_constSrc;
+    cudaStream_t stream;
+};
+
+static size_t size = DIM / 2; // --size
+static int steps = STEPS;     // --iterations
+static void initialize(DataBlock *d);
+static bool supported(void);
+static bool check(DataBlock *d, const char *how);
+template <class Launch> static void time_steps(DataBlock *d, const char *how, Launch launch);
+
+// In a kernel that was launched as usual, both calls have no effect. What stands before the wait runs at the
+// same time as the kernel before, so it may only read what that kernel does not write: here the heaters.
+__global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    size_t offset = x + y * size;
+    float heater = x < size && y < size ? cptr[offset] : 0;
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion(); // blocks of the next kernel may start where there is room
+    cudaGridDependencySynchronize();           // the kernel before has ended, and its results are visible
+#endif
+    if (heater != 0)
+        iptr[offset] = heater;
+}
+
+__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+    size_t left = x > 0 ? offset - 1 : offset;
+    size_t right = x < size - 1 ? offset + 1 : offset;
+    size_t top = y > 0 ? offset - size : offset;
+    size_t bottom = y < size - 1 ? offset + size : offset;
+    float c = inSrc[offset];
+    outSrc[offset] =
+        c + SPEED * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
+}
+
+// The steps of a frame. The attribute belongs to the later one of two kernels: it may start early.
+static void anim_gpu(DataBlock *d, bool dependent) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    cudaLaunchConfig_t config = {blocks, threads, 0, d->stream, &attribute, dependent ? 1u : 0u};
+    float *in = d->dev_inSrc, *out = d->dev_outSrc;
+    for (int i = 0; i < steps; i++) {
+        HANDLE_ERROR(cudaLaunchKernelEx(&config, copy_const_kernel, in, d->dev_constSrc, size));
+        HANDLE_ERROR(cudaLaunchKernelEx(&config, blend_kernel, out, in, size));
+        swap(in, out);
+    }
+    if (in != d->dev_inSrc) // a copy waits for the kernel before it, as usual
+        HANDLE_ERROR(cudaMemcpyAsync(d->dev_inSrc, in, size * size * sizeof(float), cudaMemcpyDeviceToDevice,
+                                     d->stream));
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    DataBlock data;
+    size_t bytes = size * size * sizeof(float);
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&data.stream));
+
+    bool ok = true;
+    for (int dependent = 0; dependent <= supported(); dependent++) {
+        initialize(&data); // the heaters and the initial temperatures
+        anim_gpu(&data, dependent);
+        ok = check(&data, dependent ? "dependent launches" : "launches") && ok;
+        time_steps(&data,
+                   dependent ? "Dependent launches:" : "One by one:", [&] { anim_gpu(&data, dependent); });
+
+        cudaGraph_t graph; // keeps the attribute
+        cudaGraphExec_t graphExec;
+        HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
+        anim_gpu(&data, dependent);
+        HANDLE_ERROR(cudaStreamEndCapture(data.stream, &graph));
+        HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
+        initialize(&data);
+        HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+        ok = check(&data, dependent ? "a graph of dependent launches" : "a graph") && ok;
+        time_steps(&data, dependent ? "Both:" : "As a graph:", [&] {
+            HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+        });
+        HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
+        HANDLE_ERROR(cudaGraphDestroy(graph));
+    }
+
+    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
+    HANDLE_ERROR(cudaStreamDestroy(data.stream));
+    HANDLE_ERROR(cudaFree(data.dev_inSrc));
+    HANDLE_ERROR(cudaFree(data.dev_outSrc));
+    HANDLE_ERROR(cudaFree(data.dev_constSrc));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- check
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Heat that spreads over a plate, by dependent launches.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 1000, "steps in a frame")});
+    size_t bytes = size * size * sizeof(float);
+    require_memory(8 * bytes, 3 * bytes);
+}
+
+// Whether the device has such launches, and the kernel that runs here the wait
+static bool supported(void) {
+    cudaFuncAttributes compiled;
+    HANDLE_ERROR(cudaFuncGetAttributes(&compiled, blend_kernel));
+    int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
+    return CPU_BACKEND || (major >= 9 && compiled.ptxVersion >= 90);
+}
+
+static void initialize(DataBlock *d) {
+    HostArray<float> temp(size * size);
+    place_heaters(temp, size);
+    HANDLE_ERROR(cudaMemcpy(d->dev_constSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+    for (size_t i = 0; i < size * size; i++)
+        if (in_hot_corner(i % size, i / size, size, size))
+            temp[i] = 1;
+    HANDLE_ERROR(cudaMemcpy(d->dev_inSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+}
+
+// The reference computes the frame in double, once. Rounding: as in check_frames of common/checks/heat.h.
+static bool check(DataBlock *d, const char *how) {
+    const size_t cells = size * size;
+    HostArray<float> got(d->dev_inSrc, cells), heaters(cells);
+    static HostArray<double> plates(2 * cells);
+    static double *in = NULL, *out = plates + cells;
+    place_heaters(heaters, size);
+    for (size_t i = 0; i < cells && in == NULL; i++)
+        plates[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
+    for (int i = in == NULL ? (in = plates, 0) : steps; i < steps; i++) {
+        spread(out, in, heaters, size, SPEED);
+        swap(in, out);
+    }
+    return check_floats(how, got, in, cells, steps * 0x1p-24);
+}
+
+template <class Launch> static void time_steps(DataBlock *d, const char *how, Launch launch) {
+    auto wait = [=] { HANDLE_ERROR(cudaStreamSynchronize(d->stream)); };
+    double ms = median_of_runs([&] { return wait(), host_ms([&] { launch(), wait(); }); });
+    printf("%-20s a step takes %.3f us\n", how, 1e3 * ms / steps);
+}
+
+// Task: none: its kernels are those of chapter07/heat_gmem. By hand: take out one
+// cudaGridDependencySynchronize(). The temperatures may still be right, above all on a large plate: the
+// blocks of a kernel find room only when most blocks of the kernel before have ended.
