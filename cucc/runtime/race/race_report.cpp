@@ -217,11 +217,12 @@ void report_forbidden(const Access &me, const char *what, size_t bytes) {
 
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
-    if (fresh_byte() == 0 || !current.task ||
+    const bool shared = is_shared_memory(address);
+    if (fresh_byte() == 0 || (!shared && !current.task) ||
         !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }))
         return;
     const auto memory = find_allocation(at);
-    if (!memory || memory->kind != MemoryKind::device)
+    if (!shared && (!memory || memory->kind != MemoryKind::device))
         return;
     Access read = me; // the first part of an atomic change
     read.atomic = read.write = false;
@@ -234,6 +235,11 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
 } // namespace cuda_cpu::race
 
 namespace cuda_cpu {
+
+void race_wrong() {
+    std::lock_guard lock(race::reports().mutex);
+    ++race::reports().shown;
+}
 
 std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
     char program[4096];
