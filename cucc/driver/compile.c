@@ -130,7 +130,7 @@ static int translate(const Settings *s, const char *input, const char *device, c
 static int compile_translation(const Settings *s, const char *input, const char *object) {
     List command = copy_of(&s->cxx);
     ADD(&command, format("-std=%s", s->standard), s->optimize, "-ffp-contract=off", "-fno-strict-aliasing");
-    add(&command, "-g1"); // for the lines in messages; a -g that follows has more
+    add(&command, s->threads.count ? "-g1" : NULL); // not for WebAssembly: the lines in messages
     ADD(&command, "-fno-math-errno",
         "-fno-trapping-math"); // a GPU has neither errno nor floating-point exceptions
     add_list(&command, &s->threads);

@@ -94,8 +94,9 @@ void *get_guarded(size_t bytes, bool device); // filled with fresh_byte(); null 
 bool free_guarded(void *pointer);             // false if the memory is not of this kind
 bool in_guarded(const void *pointer); // true for what is, or was, device memory that the host may not access
 bool in_range(const void *pointer);   // true for what is, or was, device, managed or pinned memory
-bool guard_is_strict();               // CUDA_CPU_CHECK=1
-constexpr char red_byte = 0x7f;       // behind each allocation
+bool is_host_memory(const void *pointer); // true for what is mapped, and not CUDA's
+bool guard_is_strict();                   // CUDA_CPU_CHECK=1
+constexpr char red_byte = 0x7f;           // behind each allocation
 size_t
 written_past(const void *pointer); // the first byte of an allocation's red zone that was written; 0: none
 extern std::atomic<bool> guarding; // true as soon as there may be memory that the host may not access

@@ -250,7 +250,7 @@ static void tell_of_host_pointers(const Kernel &kernel) {
     call.arguments(kernel.call, values);
     for (size_t i = 0; i < count; ++i) {
         void *const p = call.types[i].points_to_data ? *(void *const *)values[i] : nullptr;
-        if (!p || in_range(p) || symbol_section(p) || find_allocation(p))
+        if (!p || in_range(p) || !is_host_memory(p))
             continue;
         static std::mutex mutex;
         static std::set<std::pair<std::string, size_t>> told;

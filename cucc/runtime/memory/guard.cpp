@@ -71,9 +71,10 @@ char *round_up(char *address, size_t to) {
 bool reserve() {
     Range &r = range();
     r.strict = setting_of("CUDA_CPU_CHECK", {"0", "1"});
-#ifdef CUDA_CPU_WATCHED // the sanitizers need access to all memory, and watch what is behind it
+#if defined CUDA_CPU_WATCHED ||                                                                              \
+    defined __wasm__ // the sanitizers need access to all memory, and watch its end
     return false;
-#endif
+#else
     rlimit limit;
     if (!r.strict && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return false;
@@ -96,6 +97,7 @@ bool reserve() {
     if (r.strict)
         end_program("CUDA_CPU_CHECK=1: no address space for device memory: is there a limit (ulimit -v)?");
     return false;
+#endif
 }
 
 // Sets the page protection of all device memory, a call for each run of adjacent blocks. Needs the mutex.
@@ -219,6 +221,17 @@ bool in_range(const void *pointer) {
 bool guard_is_strict() {
     const char *const setting = getenv("CUDA_CPU_CHECK");
     return setting && strcmp(setting, "1") == 0;
+}
+
+bool is_host_memory([[maybe_unused]] const void *pointer) {
+#ifdef __wasm__
+    return false;
+#else
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char resident; // mincore() fails where nothing is mapped
+    return guards() && !half_of(pointer) && !symbol_section(pointer) && !find_allocation(pointer) &&
+           mincore((char *)((uintptr_t)pointer / size * size), 1, &resident) == 0;
+#endif
 }
 
 size_t written_past(const void *pointer) {
