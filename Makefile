@@ -38,7 +38,7 @@ PYTHON  ?= $(or $(shell for p in python3 /usr/bin/python3; do \
 # With make -n every command is printed, also that of a program which is up to date.
 DRY := $(findstring n,$(filter-out -%,$(firstword $(MAKEFLAGS))))
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
-MAKEFLAGS := $(MAKEFLAGS) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) -Otarget)
+MAKEFLAGS := $(MAKEFLAGS) $(if $(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL)),,-j$(JOBS) -Otarget)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -150,7 +150,7 @@ RENAME = $(if $(DRY),,&& mv $@.$$$$ $@)
 
 # The rule for every program, with both compilers
 $(BIN)/%: %.cu $(LIBRARY) $(CONFIG) $(RUNTIME) $(if $(DRY),again)
-	$(call say,NVCC,$@)
+	$(call say,$(if $(filter cpu,$(CHOSEN)),CUCC,NVCC),$@)
 	$(Q)$(COMPILER) $(call own_flags,$*) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(call glut,$*) $(LIBRARY) \
 	    -Xlinker --as-needed $(LDFLAGS) $(call own_libs,$*) $(LIBS) $(LDLIBS) $(RENAME)
 $(MINE:%=$(BIN)/%): $(VERDICT)

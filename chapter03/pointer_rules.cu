@@ -118,7 +118,7 @@ static void try_rules(void) {
     select_device();
     while (shared->next < shared->count) {
         Rule *rule = &shared->rules[shared->next];
-        if (rule->expected != WORKED)
+        if (strcmp(rule->documented, "works") != 0)
             be_silent();
         make_pointers();
         try_rule(rule);

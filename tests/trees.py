@@ -51,8 +51,8 @@ def make(tree, *arguments, status=0, **env):
 
 
 def compiled(output):
-    """The programs and the sources of common/ that were compiled, from lines such as "NVCC  bin/chapter04/julia_gpu"."""
-    return set(re.findall(r"^(?:CC|NVCC) +(?:bin/)?(\S+)$", output, re.M))
+    """The programs and the sources of common/ that were compiled, from lines such as "CUCC  bin/chapter04/julia_gpu"."""
+    return set(re.findall(r"^(?:CC|CUCC|NVCC) +(?:bin/)?(\S+)$", output, re.M))
 
 
 def copy_sources(tree, programs=None):

@@ -2,7 +2,7 @@
 // Linked with exercises (make exercise), whose main the linker renames to __real_main (--wrap=main): says
 // whether the check of the program has passed. A kernel that ends the process, by exit() or an error, gets no
 // "right". On the CPU back end, time limits end a kernel that is in a deadlock or an endless loop
-// (CUDA_CPU_WATCHDOG, CUDA_CPU_TIME_LIMIT).
+// (CUDA_CPU_WATCHDOG, CUDA_CPU_TIME_LIMIT), and a barrier that not every thread reaches ends it too.
 //
 // For make grade the environment variable EXERCISE_GRADED is set. Then a word is read from descriptor 3
 // before main runs, and is written with the verdict to descriptor 4, so that output of the submission is not
@@ -32,6 +32,7 @@ int __wrap_main(int argc, char **argv) {
         read_word();
     setenv("CUDA_CPU_WATCHDOG", "10", 0);
     setenv("CUDA_CPU_TIME_LIMIT", "20", 0);
+    setenv("CUDA_CPU_STRICT", "1", 0);
     const int status = __real_main(argc, argv);
     const char *verdict = status == 0 ? "right" : status == 2 ? "not checked" : "wrong";
     fflush(stdout);

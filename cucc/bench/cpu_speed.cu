@@ -406,7 +406,7 @@ int main() {
            device.name, workers ? workers : "all", one_worker ? "processor" : "wall", RUNS);
     const int n = 1 << 24;
     for (float **memory : {&x, &y, &z, &other})
-        check(cudaMalloc(memory, 2 * n * sizeof(float)));
+        check(cudaMallocManaged(memory, 2 * n * sizeof(float)));
     for (int i = 0; i < n; i++) { // sums of small integers are exact in any order
         x[i] = i % 17 - 8;
         x[n + i] = 5 + i % 25;

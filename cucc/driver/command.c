@@ -133,6 +133,12 @@ int run_captured(const List *command, bool errors, Text *printed) {
     return status;
 }
 
+// The option for a compiler whose messages run_captured() keeps for the terminal, or null
+const char *color_option(void) {
+    const char *terminal = isatty(STDERR_FILENO) ? getenv("TERM") : NULL;
+    return terminal && strcmp(terminal, "dumb") != 0 ? "-fdiagnostics-color" : NULL;
+}
+
 // Starts cucc again, which finds a folder of the user's own to build in.
 _Noreturn void restart(const Settings *s) {
     if (!s->restarted && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {

@@ -130,6 +130,7 @@ static int translate(const Settings *s, const char *input, const char *device, c
 static int compile_translation(const Settings *s, const char *input, const char *object) {
     List command = copy_of(&s->cxx);
     ADD(&command, format("-std=%s", s->standard), s->optimize, "-ffp-contract=off", "-fno-strict-aliasing");
+    add(&command, s->threads.count ? "-g1" : NULL); // not for WebAssembly: the lines in messages
     ADD(&command, "-fno-math-errno",
         "-fno-trapping-math"); // a GPU has neither errno nor floating-point exceptions
     add_list(&command, &s->threads);
@@ -142,7 +143,10 @@ static int compile_translation(const Settings *s, const char *input, const char 
     show(s, &command);
     if (s->dryrun || compile_with_precompiled(s, &whole, input, object))
         return 0;
-    const int status = run_command(&command, NULL, NULL, NULL);
+    Text messages = {0};
+    add(&command, color_option());
+    const int status = run_captured(&command, true, &messages);
+    print_messages(&messages);
     if (status)
         hint_removed(s, input);
     return status;

@@ -84,6 +84,7 @@ void show(const Settings *s, const List *command);
 int run_step(const Settings *s, const List *command);
 int run_command(const List *command, FILE *in, FILE *out, FILE *err);
 int run_captured(const List *command, bool errors, Text *printed);
+const char *color_option(void);
 int run_translation(const Settings *s, const List *command, const Translation *how);
 
 // options.c, actions.c, architecture.c
@@ -124,3 +125,4 @@ bool compile_with_precompiled(const Settings *s, const List *command, const char
 // hints.c
 void hint_missing_header(const Settings *s, const List *preprocess, const char *file);
 void hint_removed(const Settings *s, const char *file);
+void print_messages(const Text *said);

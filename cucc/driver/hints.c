@@ -86,3 +86,59 @@ void hint_removed(const Settings *s, const char *file) {
     if (word)
         fprintf(stderr, "cucc: CUDA 13 does not have %s; with --legacy it is here\n", word);
 }
+
+// The name of the kernel of a source that has this line, or null. What only looks like a kernel, as in a
+// comment, can make a label wrong.
+static const char *kernel_at(const char *file, long line) {
+    Text text = {0};
+    long at = 1;
+    if (!read_text(file, &text))
+        return NULL;
+    for (const char *p = text.data, *word; (word = strstr(p, "__global__"));) {
+        for (; p < word; p++)
+            at += *p == '\n';
+        const long first = at;
+        const char *name = NULL;
+        int depth = 0;
+        for (; *p && *p != ';' && *p != '{'; p++) { // the first name before ( that is no attribute
+            at += *p == '\n';
+            const char *begin = p;
+            while (begin > word && is_word_byte(begin[-1]))
+                begin--;
+            if (*p == '(' && !name && begin < p && !has_prefix(begin, "__"))
+                name = format("%.*s", (int)(p - begin), begin);
+        }
+        for (; *p && (depth || *p == '{'); p++) {
+            at += *p == '\n';
+            depth += (*p == '{') - (*p == '}');
+            if (depth == 1 && *p == '}')
+                break;
+        }
+        if (name && line >= first && line <= at)
+            return name;
+    }
+    return NULL;
+}
+
+// Prints what the compiler has said. The body of a kernel is a lambda for g++, which says "In lambda
+// function:" before the line of an error; here it becomes "In kernel k:".
+void print_messages(const Text *said) {
+    static const char lambda[] = "In lambda function:";
+    const char *from = said->data ? said->data : "";
+    for (const char *at; (at = strstr(from, lambda)); from = at + strlen(lambda)) {
+        Text plain = {0}; // the next line, FILE:LINE:COLUMN: …, without colours
+        for (const char *p = at + strcspn(at, "\n"); *p && (*p != '\n' || !plain.length); p++) {
+            if (*p == '\033')
+                p += strcspn(p, "mK");
+            else if (*p != '\n')
+                append(&plain, p, 1);
+        }
+        const char *end = plain.data ? strstr(plain.data, ": ") : NULL;
+        const char *column = end ? memrchr(plain.data, ':', (size_t)(end - plain.data)) : NULL;
+        const char *line = column ? memrchr(plain.data, ':', (size_t)(column - plain.data)) : NULL;
+        const char *kernel =
+            line ? kernel_at(format("%.*s", (int)(line - plain.data), plain.data), atol(line + 1)) : NULL;
+        fprintf(stderr, "%.*s%s", (int)(at - from), from, kernel ? format("In kernel %s:", kernel) : lambda);
+    }
+    fputs(from, stderr);
+}

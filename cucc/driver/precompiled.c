@@ -124,13 +124,12 @@ bool compile_with_precompiled(const Settings *s, const List *command, const char
     append_text(&rest, format("#pragma GCC pch_preprocess \"%s\"\n", stored));
     append(&rest, text.data + end, text.length - end);
     List compile = copy_of(&s->cxx);
-    const char *terminal = isatty(STDERR_FILENO) ? getenv("TERM") : NULL;
-    add(&compile, terminal && strcmp(terminal, "dumb") != 0 ? "-fdiagnostics-color" : NULL);
+    add(&compile, color_option());
     for (int i = 1; i < command->count; i++)
         add(&compile, command->words[i]);
     ADD(&compile, "-c", shorter, "-o", object);
     if (!write_text(shorter, &rest) || run_captured(&compile, true, &messages) != 0)
         return false;
-    fwrite(messages.data, 1, messages.length, stderr);
+    print_messages(&messages);
     return true;
 }

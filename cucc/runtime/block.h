@@ -68,6 +68,7 @@ struct Worker : Block {
     bool waited = false;         // a thread of this block has waited; the members below are valid
     unsigned accounted;          // all threads at earlier positions have started
     unsigned ended;              // number of threads that have ended
+    bool ended_late;             // one of them after a barrier of the block
     unsigned asking;             // number of threads that wait in WarpOp::active or WarpOp::step
     unsigned streak;             // number of warp operations completed since the last barrier
     unsigned released_end;       // end, in `ready`, of the threads that the last barrier released

@@ -39,6 +39,10 @@ struct OnDevice {
 // cudaMalloc, becomes the last error of the thread that makes the next of these three calls.
 cudaError_t *error_of_thread();
 
+// At the end of a program with status 0: tells of an error that nothing has asked for. True if it is that of
+// a launch, which has no other way to say that its kernel did not run.
+bool tell_of_unasked();
+
 // A sticky error, the first one, which every later call on this device returns, as on a GPU.
 void set_sticky_error(cudaError_t error);
 cudaError_t sticky_error(int device); // cudaSuccess if there is none

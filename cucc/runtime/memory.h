@@ -89,15 +89,22 @@ bool is_pageable(const void *pointer);
 
 // ---- device memory that the host cannot access (guard.cpp) ----
 
-bool guards();                        // true if CUDA_CPU_CHECK=1 is set
-void *get_guarded(size_t bytes);      // filled with fresh_byte(); null when memory is exhausted
-bool free_guarded(void *pointer);     // false if the memory is not of this kind
-bool in_guarded(const void *pointer); // true for an address that is, or was, device memory
-extern std::atomic<bool> guarding;    // true as soon as there may be such memory
+bool guards();                                // true if memory comes from the range of guard.cpp
+void *get_guarded(size_t bytes, bool device); // filled with fresh_byte(); null when memory is exhausted
+bool free_guarded(void *pointer);             // false if the memory is not of this kind
+bool in_guarded(const void *pointer); // true for what is, or was, device memory that the host may not access
+bool in_range(const void *pointer);   // true for what is, or was, device, managed or pinned memory
+bool is_host_memory(const void *pointer); // true for what is mapped, and not CUDA's
+bool guard_is_strict();                   // CUDA_CPU_CHECK=1
+constexpr char red_byte = 0x7f;           // behind each allocation
+size_t
+written_past(const void *pointer); // the first byte of an allocation's red zone that was written; 0: none
+extern std::atomic<bool> guarding; // true as soon as there may be memory that the host may not access
+void host_uses_device_memory()
+    __attribute__((weak)); // defined by include/thrust/detail/config/device_system.h
 void open_guarded();
 void close_guarded();
 
-// Made by launches and functions that access device memory: while one exists, host code may do so.
 struct DeviceAccess {
     const bool opened = guarding.load(std::memory_order_relaxed);
 

@@ -38,6 +38,9 @@ __device__ int fibonacci(int n) {
 __global__ void paths(const int *a, int *b) {
     __shared__ int bins[128];
     int t = threadIdx.x;
+    if (t < 4)
+        bins[t * 32] = 0;
+    __syncwarp();
     atomicAdd(&bins[t % 4 * 32], 1); // 24 lanes, 4 words, 1 bank
     if (t >= 20)
         return;

@@ -40,6 +40,8 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         if (i->host || is(i, "__device__"))
             fail(word, "illegal combination of memory qualifiers: __global__ with %s",
                  i->host ? "__host__" : word_of(i));
+    if (scope->kind == IN_NAMESPACE)
+        PUSH(u->kernels, u->kernel_count, name);
     const char *bounds = take_bounds(u, scope->start, body ? body : close + 1);
     if (!body)
         return;

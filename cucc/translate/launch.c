@@ -148,3 +148,40 @@ void translate_launch(Unit *u, Token *open) {
     delete_tokens(u, end + 1, end + 2);
     edit(u, end[3].match->text, 1, "))");
 }
+
+// True if a name may be declared here, other than as a kernel, with a scope that contains the call
+static bool may_declare(const Unit *u, Token *i, const Token *call) {
+    for (size_t k = 0; k < u->kernel_count; k++)
+        if (u->kernels[k] == i)
+            return false;
+    const bool follows = kind(i - 1) == IDENT ? !is_one_of(i - 1, statement_words)
+                                              : kind(i - 1) != END && strchr("*&>[,", kind(i - 1));
+    if (!follows || kind(i + 1) == SCOPE)
+        return false;
+    Token *open = enclosing(i);
+    if (kind(open) == '(') { // a parameter, or an argument
+        for (open = open->match + 1; kind(open) != '{' && kind(open) != ';' && kind(open) != END;)
+            open++;
+        return kind(open) == '{' && open < call && call < open->match;
+    }
+    if (kind(open) == '[') // an index, a capture, or auto [a, b]
+        return is(open - 1, "auto") || !ends_expression(open - 1);
+    if (kind(open) != '{' || (open < call && call < open->match))
+        return true;
+    return !i->system && !is_ours(i) && brace_kind(statement_begin(open - 1), open) == IN_CLASS;
+}
+
+// Refuses the statement k(x); or k<T>(x); in host code if k can only be a kernel, which needs <<<…>>>.
+void refuse_plain_call(const Unit *u, Token *name) {
+    size_t k = 0;
+    while (k < u->kernel_count && !same_word(u->kernels[k], name))
+        k++;
+    Token *open = kind(name + 1) == '<' ? skip_angles(name + 1, NULL) : name + 1;
+    if (k == u->kernel_count || !open || kind(open) != '(' || kind(open->match + 1) != ';')
+        return;
+    for (Token *i = u->begin; i < u->end; i++)
+        if (same_word(i, name) && may_declare(u, i, name))
+            return;
+    const char *word = word_of(name);
+    fail(name, "%s is a kernel, so this call needs <<<blocks, threads>>>: %s<<<…, …>>>(…)", word, word);
+}

@@ -75,6 +75,10 @@ static void translate(Unit *u) {
             u->scopes[0] = u->depth ? u->scopes[0] : (Scope){IN_NAMESPACE, u->begin, NULL};
         }
         Scope *s = &u->scopes[u->depth];
+        if (u->kernel_count && kind(i) == IDENT && s->kind == IN_BLOCK && i > u->device_end &&
+            (i == s->start || is(i - 1, "else") ||
+             (kind(i - 1) == ')' && is_one_of(s->start, " if for while "))))
+            refuse_plain_call(u, i);
         if (kind(i) == '{') {
             u->scopes[++u->depth] = (Scope){brace_kind(s->start, i), i + 1, i};
         } else if (opens(i)) {

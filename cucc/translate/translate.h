@@ -96,6 +96,8 @@ typedef struct {
     Token *body_begin, *body_end; // the { } of the device code, for shift.c; lambdas included
     FileShared *file_shared;
     size_t file_shared_count;
+    Token **kernels; // names in declarations of kernels in namespaces
+    size_t kernel_count;
     Capture *captures;
     size_t capture_count;
     const struct Translation *how; // the options
@@ -194,6 +196,7 @@ Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack
 
 // kernel.c, launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct
 void translate_launch(Unit *u, Token *open);
+void refuse_plain_call(const Unit *u, Token *name);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);
 void translate_instance(Unit *u, Token *i);

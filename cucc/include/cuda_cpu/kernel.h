@@ -134,8 +134,10 @@ struct StoredCall {
     struct Type {
         size_t size; // 0 if no pointers can be in it
         bool points_to_const;
+        bool points_to_data; // not to a function, nor to a type that is only declared
     };
     const Type *types; // of the arguments
+    bool pointers;     // whether any of them points to data
 };
 
 // A value that several host threads may read and write at the same time
@@ -263,11 +265,17 @@ template <class... A> struct Arguments {
     }
     template <class T>
     static constexpr bool is_input = std::is_const<T>::value && !std::is_volatile<T>::value;
+    template <class T> static constexpr auto has_size(T *) -> decltype(sizeof(T) > 0) { return true; }
+    static constexpr bool has_size(...) { return false; }
+    template <class T, class To = std::remove_pointer_t<T>>
+    static constexpr bool to_data = std::is_pointer<T>::value &&
+                                    (std::is_void<To>::value || has_size((To *)nullptr));
     static inline constexpr StoredCall::Type types[] = {
         {alignof(Stored<A>) < sizeof(void *) ? 0 : sizeof(Stored<A>),
-         is_input<std::remove_pointer_t<Stored<A>>>}...,
+         is_input<std::remove_pointer_t<Stored<A>>>, to_data<Stored<A>>}...,
         {}};
-    static inline constexpr StoredCall stored = {copy, discard, addresses, types};
+    static inline constexpr StoredCall stored = {copy, discard, addresses, types,
+                                                 (to_data<Stored<A>> || ...)};
 };
 
 // Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is compiled once
@@ -401,6 +409,7 @@ struct Launch {
 extern const Function *all_functions;
 bool add_function(Function &function);
 void called_without_launch(const char *kernel);
+void launch_failed(); // a launch by <<<…>>>, whose error the program has to ask for
 // Finds the kernel at this address, which may come from a cast. Prints an error and returns null if none is.
 Function *find_function(const char *call, const void *kernel);
 
@@ -428,8 +437,9 @@ inline void launch_body(const char *name, unsigned most_threads, Body, std::add_
     using Kernel = KernelOf<Owner, Kind, Body, A...>;
     (void)Kernel::added;
     if (Launch *const launch = begin_kernel(Kernel::function, name, most_threads))
-        Arguments<A...>{{Stored<A>(a)...}}.launch(launch->name, Kernel::function, launch->config,
-                                                  launch->cooperative, launch->site);
+        if (Arguments<A...>{{Stored<A>(a)...}}.launch(launch->name, Kernel::function, launch->config,
+                                                      launch->cooperative, launch->site) != cudaSuccess)
+            launch_failed();
 }
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,

@@ -191,6 +191,7 @@ void Worker::loop_returned() {
 
 void Worker::end_thread(unsigned t) {
     last_site[t] = site_of(t);
+    ended_late |= passed_barrier.file != nullptr;
     if (traced_block)
         traced_block->thread_stops(t);
     ++ended;
@@ -212,6 +213,7 @@ void Worker::begin() {
     if (race_stack)
         race_stack(frame - (1 << 20), frame);
     accounted = ended = asking = streak = 0;
+    ended_late = false;
     head = tail = released_end = hidden = at_barrier = yielded_first = yielded_end = 0;
     start_another = elsewhere = false;
     memset(warps, 0, sizeof warps);
@@ -271,7 +273,9 @@ Context &Worker::next() {
             tail = head;
             return loop->idle;
         }
-        if (at_barrier && at_barrier + ended == count && (ended == 0 || !strict)) {
+        // The race detector accepts threads that have returned before the first barrier.
+        if (at_barrier && at_barrier + ended == count &&
+            (ended == 0 || !(strict || (race_barrier && ended_late)))) {
             release_barrier();
         } else if (asking) {
             answer_asking();

@@ -34,6 +34,21 @@ constexpr ErrorText error_texts[] = {{cudaSuccess, "0", "cudaSuccess", "no error
 thread_local cudaError_t last_error_of_host = cudaSuccess;
 std::atomic<cudaError_t> for_good[max_devices];
 
+// The last message of a launch, copy, fill or cudaFree that failed since the program asked for an error
+struct Unasked {
+    std::mutex mutex;
+    std::string text;
+    bool of_launch = false;
+
+    void clear() {
+        std::lock_guard lock(mutex);
+        text.clear();
+        of_launch = false;
+    }
+};
+
+ONLY(unasked, Unasked)
+
 cudaError_t &last_error() {
     cudaError_t *const of_thread = error_of_thread();
     return of_thread ? *of_thread : last_error_of_host;
@@ -170,7 +185,31 @@ cudaError_t failure_of(const char *call) {
 
 cudaError_t fail(cudaError_t error, const char *format, ...) {
     SAY(format);
+    char text[1000];
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    std::lock_guard lock(unasked().mutex);
+    for (const char *begin : {"launch of", "the kernel", "kernel ", "cudaMemcpy", "cudaMemset", "cudaFree"})
+        if (!in_kernel_now() && !unasked().of_launch && strncmp(text, begin, strlen(begin)) == 0)
+            unasked().text = text;
     return last_error() = error;
+}
+
+void launch_failed() {
+    if (in_kernel_now())
+        return;
+    std::lock_guard lock(unasked().mutex);
+    unasked().of_launch = !unasked().text.empty();
+}
+
+bool tell_of_unasked() {
+    Unasked &u = unasked();
+    std::lock_guard lock(u.mutex);
+    if (!u.text.empty())
+        print_line("at exit: nothing has asked for the error of %s (cudaGetLastError): %s",
+                   u.of_launch ? "a launch" : "a call", u.text.c_str());
+    return u.of_launch;
 }
 
 cudaError_t no_such(const char *call, cudaError_t error, const char *what, const void *handle) {
@@ -228,8 +267,10 @@ cudaError_t begin_query(const char *call) {
 cudaError_t begin(const char *call) {
     TRY(begin_query(call));
     const cudaError_t error = for_good[current_device()];
-    if (error != cudaSuccess)
+    if (error != cudaSuccess) {
         last_error() = error; // its message was printed when it occurred
+        unasked().clear();
+    }
     return error;
 }
 
@@ -237,6 +278,8 @@ cudaError_t last_error_of_caller(const char *call, bool reset) {
     if (const cudaError_t error = failure_of(call))
         last_error() = error;
     const cudaError_t error = last_error();
+    if (error && !in_kernel_now())
+        unasked().clear();
     if (reset)
         last_error() = cudaSuccess;
     return error;

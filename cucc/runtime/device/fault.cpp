@@ -9,6 +9,8 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <string_view>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 namespace cuda_cpu {
@@ -47,8 +49,44 @@ Fault fault_of(const void *context) {
 #endif
 }
 
+// Writes the program's source line of an instruction, as " at sum.cu:12", if addr2line finds it. A signal
+// handler may not call popen(), because the thread may hold the lock of malloc().
+bool line_of_fault(const char *file, size_t offset, char *text, size_t size) {
+    int ends[2];
+    char address[32], said[4000];
+    if (pipe(ends) != 0)
+        return false;
+    snprintf(address, sizeof address, "%#zx", offset);
+    const pid_t child = vfork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execlp("addr2line", "addr2line", "-i", "-e", file, address, (char *)nullptr);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    for (ssize_t got; (got = read(ends[0], said + length, sizeof said - 1 - length)) > 0;)
+        length += (size_t)got;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, nullptr, 0);
+    said[length] = '\0';
+    for (char *line = said, *end; *line; line = end + (*end != '\0')) { // the innermost inlined call is first
+        end = line + strcspn(line, "\n");
+        const std::string_view place(line, std::min(strcspn(line, " "), (size_t)(end - line)));
+        const size_t name = place.rfind('/') + 1;
+        if (place[0] == '?' || place.compare(0, 5, "/usr/") == 0 ||
+            place.find("/cuda_cpu/") != std::string_view::npos)
+            continue;
+        snprintf(text, size, " at %.*s", (int)(place.size() - name), place.data() + name);
+        return true;
+    }
+    return false;
+}
+
 // Finds the first function on the stack that belongs to the program itself (the fault may be in memcpy, for
-// example) and writes it as " (in main, sum+0x1234)". addr2line converts the offset to file and line.
+// example) and writes its line, or else " (in main, sum+0x1234)". addr2line converts the offset to file and
+// line.
 void place_of_fault(void *fault, char *text, size_t size) {
     void *frames[64];
     const int count = backtrace(frames, 64);
@@ -64,6 +102,11 @@ void place_of_fault(void *fault, char *text, size_t size) {
             strncmp(file, "libstdc++.", 10) == 0 || strncmp(file, "ld-", 3) == 0 ||
             (where.dli_sname && strncmp(where.dli_sname, "_ZN8cuda_cpu", 12) == 0))
             continue;
+        const size_t offset = (size_t)(pc - (const char *)where.dli_fbase);
+        if (line_of_fault(where.dli_fname, offset, text, size))
+            return;
+        if (*text)
+            continue;
         int status = 0;
         char *const name =
             where.dli_sname ? abi::__cxa_demangle(where.dli_sname, nullptr, nullptr, &status) : nullptr;
@@ -71,8 +114,7 @@ void place_of_fault(void *fault, char *text, size_t size) {
                  name              ? name
                  : where.dli_sname ? where.dli_sname
                                    : "a function",
-                 file, (size_t)(pc - (const char *)where.dli_fbase));
-        return;
+                 file, offset);
     }
 }
 
@@ -96,8 +138,8 @@ void report_host(const void *address, const void *context) {
     const Fault fault = fault_of(context);
     char place[300], text[1000];
     place_of_fault(fault.pc, place, sizeof place);
-    snprintf(text, sizeof text, "cuda on the CPU: the host %s %p%s; host code must use cudaMemcpy%s\n",
-             fault.verb, address, describe_address(address).c_str(), place);
+    snprintf(text, sizeof text, "cuda on the CPU: the host %s %p%s%s; host code must use cudaMemcpy\n",
+             fault.verb, address, place, describe_address(address).c_str());
     end_with(text);
 }
 
@@ -122,13 +164,15 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     if (worker->in_loops && worker->joined > 1)
         snprintf(others, sizeof others, " or one of the next %u", worker->joined - 1);
     snprintf(text, sizeof text,
-             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u)%s, launched at %s\n",
+             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u)%s, launched at %s%s\n",
              signal == SIGFPE ? "integer division by zero at"
              : overflow       ? "stack overflow at"
                               : "illegal address",
-             info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
-             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, others, place(kernel.site).c_str());
-    if (signal == SIGFPE || overflow || race_launch || in_guarded(info->si_addr) || !can_leave(fault.pc))
+             info->si_addr, in_range(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
+             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, others, place(kernel.site).c_str(),
+             signal == SIGFPE || overflow || race_launch ? "" : "; cucc --check names thread and line");
+    if (signal == SIGFPE || overflow || race_launch || (guard_is_strict() && in_guarded(info->si_addr)) ||
+        !can_leave(fault.pc))
         end_with(text);
     (void)!write(STDERR_FILENO, text, strlen(text));
     sigset_t this_one; // blocked until the handler returns, and it does not return

@@ -63,6 +63,7 @@ void launched_no_kernel(const char *name, Site site) {
 void called_without_launch(const char *kernel) {
     fail(cudaErrorMissingConfiguration, "the kernel %s is called as a function: it needs <<<grid, block>>>",
          kernel);
+    launch_failed();
 }
 
 void end_launch(cudaError_t error) {
@@ -111,11 +112,13 @@ bool in_cooperative_launch() {
 // CUDA_CPU_CONST=1: memory that a kernel has only pointers to const to must be the same after it.
 static std::vector<Input> inputs_of(const Kernel &kernel) {
     static const bool wanted = setting_of("CUDA_CPU_CONST", {"0", "1"});
+    std::vector<Input> inputs;
+    if (!wanted)
+        return inputs;
     const StoredCall &call = *kernel.stored;
     const DeviceAccess access;
-    std::vector<const uintptr_t *> values(wanted ? call.arguments(kernel.call, nullptr) : 0);
+    std::vector<const uintptr_t *> values(call.arguments(kernel.call, nullptr));
     call.arguments(kernel.call, (const void **)values.data());
-    std::vector<Input> inputs;
     for (size_t i = 0; i < values.size(); ++i) {
         const auto a = call.types[i].points_to_const ? find_allocation((void *)*values[i]) : std::nullopt;
         bool input = a.has_value();
@@ -234,6 +237,33 @@ cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void
     return error;
 }
 
+// Names arguments that point to host memory, once for each launch in the source.
+static void tell_of_host_pointers(const Kernel &kernel) {
+    constexpr size_t most = 64;
+    const void *values[most];
+    const StoredCall &call = *kernel.stored;
+    if (!call.pointers || !guards())
+        return;
+    const size_t count = call.arguments(kernel.call, nullptr);
+    if (count > most)
+        return;
+    call.arguments(kernel.call, values);
+    for (size_t i = 0; i < count; ++i) {
+        void *const p = call.types[i].points_to_data ? *(void *const *)values[i] : nullptr;
+        if (!p || in_range(p) || !is_host_memory(p))
+            continue;
+        static std::mutex mutex;
+        static std::set<std::pair<std::string, size_t>> told;
+        std::lock_guard lock(mutex);
+        if (told.insert({place(kernel.site) + kernel.name, i}).second)
+            print_line("launch of %s at %s: parameter %zu points to host memory, which only some GPUs can "
+                       "access: use cudaMalloc and cudaMemcpy, or cudaMallocManaged",
+                       kernel.name, place(kernel.site).c_str(), i + 1);
+        if (race_wrong)
+            race_wrong();
+    }
+}
+
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     if (in_kernel_now())
         return launch_in_kernel(config, kernel, cooperative);
@@ -241,6 +271,7 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
     TRY(begin("kernel launch"));
     TRY(check_stream_here("kernel launch", config.stream));
     TRY(check_launch(config, kernel, cooperative, shared_limit));
+    tell_of_host_pointers(kernel);
     if (stored_instead) {
         *stored_instead = store_launch(config, kernel, cooperative);
         return cudaSuccess;

@@ -141,7 +141,7 @@ cudaError_t cudaFreeHost(void *pointer) {
     const cudaError_t error = take_out(call, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
                                        MemoryKind::pinned, MemoryKind::pinned);
     if (!error)
-        free(a.base);
+        free_memory(a.base);
     return error;
 }
 

@@ -62,8 +62,8 @@ constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
 
 // Large allocations use huge pages, which need 512 times fewer page faults on the first write.
 void *get_memory(size_t bytes, MemoryKind kind) {
-    if (kind == MemoryKind::device && guards())
-        return get_guarded(bytes);
+    if (guards())
+        return get_guarded(bytes, kind == MemoryKind::device);
     void *memory;
     if (race_track) // rounded up to whole pages of the race detector, with a byte after the end
         bytes = (bytes / race_page + 1) * race_page;
@@ -79,10 +79,14 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     return memory;
 }
 
+} // namespace
+
 void free_memory(void *memory) {
     if (!free_guarded(memory))
         free(memory);
 }
+
+namespace {
 
 void remember_freed(Registry &r, const Allocation &a) {
     r.freed.push_back(a);
@@ -90,12 +94,20 @@ void remember_freed(Registry &r, const Allocation &a) {
         r.freed.pop_front();
 }
 
-// With CUDA_CPU_CHECK=1, names the memory that was never freed, and objects that were never destroyed, when a
-// program returns from main or calls exit(). Exit status 0 then becomes 1.
-void tell_of_leaks(int status, void *) {
-    Registry &r = registry();
-    std::lock_guard lock(r.mutex);
-    fflush(nullptr);
+bool overrun = false, names_leaks = false;
+
+// A write past the end, which the race detector would report with its line
+void tell_of_overrun(const Allocation &a) {
+    const size_t byte = race_track ? 0 : written_past(a.base);
+    if (!byte)
+        return;
+    overrun = true;
+    print_line("%s wrote byte %zu of %s; cucc --check names the thread and the line",
+               a.kind == MemoryKind::device ? "a kernel" : "a kernel or the host", byte, describe(a).c_str());
+}
+
+// What was never freed or destroyed
+bool tell_of_leaks(const Registry &r) {
     bool any = false;
     for (const auto &[base, a] : r.live)
         if (a.kind != MemoryKind::registered && a.site.file) { // without a line it was not the program's call
@@ -110,14 +122,27 @@ void tell_of_leaks(int status, void *) {
             print_line("at exit not destroyed: %zu %s%s", number, what, number > 1 ? "s" : "");
             any = true;
         }
+    return any;
+}
+
+// When a program returns from main or calls exit(): names memory that was written past its end, launches that
+// failed, and with CUDA_CPU_CHECK=1 what was never freed or destroyed. Exit status 0 then becomes 1.
+void tell_at_end(int status, void *) {
+    Registry &r = registry();
+    std::lock_guard lock(r.mutex);
+    fflush(nullptr);
+    for (const auto &[base, a] : r.live)
+        tell_of_overrun(a);
+    bool any = overrun;
+    if (names_leaks)
+        any |= tell_of_leaks(r);
+    if (status == EXIT_SUCCESS)
+        any |= tell_of_unasked();
     if (any && status == EXIT_SUCCESS)
         _exit(EXIT_FAILURE);
 }
-
 // Registered before main, so that it runs after all other handlers.
-[[maybe_unused]] const int at_end = (getenv("CUDA_CPU_CHECK") && strcmp(getenv("CUDA_CPU_CHECK"), "1") == 0)
-                                        ? on_exit(tell_of_leaks, nullptr)
-                                        : 0;
+[[maybe_unused]] const int at_end = (names_leaks = guard_is_strict(), on_exit(tell_at_end, nullptr));
 
 } // namespace
 
@@ -172,6 +197,7 @@ cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const c
         if (a->kind != MemoryKind::registered)
             remember_freed(r, *a);
         r.live.erase(taken.base);
+        tell_of_overrun(taken);
         return cudaSuccess;
     }
     std::string why;
@@ -285,6 +311,7 @@ void free_memory_of(int device) {
             continue;
         }
         i = r.live.erase(i);
+        tell_of_overrun(a);
         if (a.kind != MemoryKind::registered) {
             remember_freed(r, a);
             free_memory(a.base);

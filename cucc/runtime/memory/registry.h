@@ -19,6 +19,8 @@ Registry &registry();
 
 constexpr size_t huge_page = 2 << 20;
 
+void free_memory(void *memory);
+
 // Removes the allocation at this address. Fails if there is none of one of these two kinds.
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
                      MemoryKind or_kind);

@@ -108,8 +108,8 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
 void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
            bool reads) {
     Access other{};
-    uintptr_t where = address;                 // address of the other access
-    bool written = !reads || shared || !block; // whether anything has written what a thread reads
+    uintptr_t where = address;       // address of the other access
+    bool written = !reads || !block; // whether anything has written what a thread reads
     while (page.lock.test_and_set(std::memory_order_acquire))
         ;
     const size_t cells = race_page >> page.shift;
@@ -152,11 +152,13 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
             if (4 * i + 4 > end)
                 me.bytes &= 15u >> (4 * i + 4 - end);
         }
+        // Made by an earlier block, for which this shared memory held other variables
+        const auto stale = [&](const Access &a) {
+            return shared && (a.block != me.block || a.time < current.begun);
+        };
         const auto conflict = [&](const Access &a) {
-            if (!a.time || !(a.bytes & me.bytes) || (a.atomic && me.atomic))
+            if (!a.time || !(a.bytes & me.bytes) || (a.atomic && me.atomic) || stale(a))
                 return false;
-            if (shared && (a.block != me.block || a.time < current.begun))
-                return false; // made by an earlier block, for which this shared memory held other variables
             return !ordered(a, me, block);
         };
         const auto note = [&](const Access &a) {
@@ -166,7 +168,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
             where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
         };
         note(last_write);
-        written |= last_write.time != 0;
+        written |= last_write.time != 0 && !stale(last_write);
         if (me.write) {
             note(reads[0]);
             note(reads[1]);

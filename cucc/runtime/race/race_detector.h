@@ -145,8 +145,9 @@ void report(const Access &earlier, const Access &later, uintptr_t address, size_
 bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes);
 // `what` is a local variable of another thread, or an index such as threadIdx.
 void report_forbidden(const Access &me, const char *what, size_t bytes);
-// A read of fresh device memory. Some writes are not seen, such as those by textures, OpenGL and libraries,
-// so what is read must also be what fresh memory holds. Without a task, copies and fills are not seen either.
+// A read of fresh device or shared memory. Some writes are not seen, such as those by textures, OpenGL and
+// libraries, so what is read must also be what fresh memory holds. Without a task, copies and fills are not
+// seen either.
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes);
 
 } // namespace cuda_cpu::race

@@ -45,6 +45,10 @@ struct Reports {
     std::mutex mutex;
     std::set<std::pair<uint32_t, uint32_t>> seen; // pairs of instructions that have been reported
     std::set<std::pair<std::string, std::string>> lines;
+    std::set<std::string> raced; // lines of races
+    // Reads of shared memory that nothing has written: the line, and the report, which is printed at the end
+    // if the line has no race, because a missing barrier makes such reads too.
+    std::vector<std::pair<std::string, std::string>> unwritten;
     unsigned shown = 0, more = 0;
 };
 
@@ -53,9 +57,14 @@ ONLY(reports, Reports)
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
 [[maybe_unused]] const int at_end = on_exit(
     [](int, void *) {
+        fflush(nullptr);
+        for (const auto &[line, text] : reports().unwritten)
+            if (!reports().raced.count(line)) {
+                ++reports().shown;
+                fputs(text.c_str(), stderr);
+            }
         if (reports().shown == 0)
             return;
-        fflush(nullptr);
         if (reports().more)
             print_line("races at %u more pairs of lines are not shown", reports().more);
         _exit(EXIT_FAILURE);
@@ -88,7 +97,7 @@ std::string amount(size_t bytes) {
 
 // Reports one instruction's access, unless there has been a report of this kind about it or its line.
 void report_one(const char *title, uint32_t kind, const Access &me, size_t bytes, const std::string &memory,
-                const std::string &details) {
+                const std::string &details, bool at_end = false) {
     Reports &r = reports();
     std::lock_guard lock(r.mutex);
     if (!r.seen.insert({me.place, kind}).second)
@@ -96,10 +105,15 @@ void report_one(const char *title, uint32_t kind, const Access &me, size_t bytes
     const std::string line = line_of({me.place});
     if (!r.lines.insert({title + memory, line}).second)
         return;
+    const std::string text = std::string("cuda on the CPU: ") + title + " " + in_kernel_by(me) + " " +
+                             verb(me) + " " + amount(bytes) + memory + " at " + line + details + "\n";
+    if (at_end) {
+        r.unwritten.push_back({line, text});
+        return;
+    }
     ++r.shown;
     fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: %s %s %s %s%s at %s%s\n", title, in_kernel_by(me).c_str(),
-            verb(me).c_str(), amount(bytes).c_str(), memory.c_str(), line.c_str(), details.c_str());
+    fputs(text.c_str(), stderr);
 }
 
 } // namespace
@@ -114,6 +128,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     if (!r.seen.insert(std::minmax(a.place, b.place)).second)
         return;
     const std::string line_a = a.place ? line_of({a.place}) : "", line_b = b.place ? line_of({b.place}) : "";
+    r.raced.insert({line_a, line_b});
     if (!r.lines.insert(std::minmax(line_a, line_b)).second)
         return;
     if (r.shown == 10) {
@@ -217,23 +232,29 @@ void report_forbidden(const Access &me, const char *what, size_t bytes) {
 
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
-    if (fresh_byte() == 0 || !current.task ||
+    const bool shared = is_shared_memory(address);
+    if (fresh_byte() == 0 || (!shared && !current.task) ||
         !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }))
         return;
     const auto memory = find_allocation(at);
-    if (!memory || memory->kind != MemoryKind::device)
+    if (!shared && (!memory || memory->kind != MemoryKind::device))
         return;
     Access read = me; // the first part of an atomic change
     read.atomic = read.write = false;
     std::string allocated;
     const std::string name = name_memory(address, me, allocated);
     report_one("uninitialized memory", me.place, read, bytes, " of " + name,
-               allocated + ",\n    which nothing has written");
+               allocated + ",\n    which nothing has written", shared);
 }
 
 } // namespace cuda_cpu::race
 
 namespace cuda_cpu {
+
+void race_wrong() {
+    std::lock_guard lock(race::reports().mutex);
+    ++race::reports().shown;
+}
 
 std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
     char program[4096];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cucc only: CUDA_CPU_CHECK=1. Host code that reads or writes device memory ends the program with a line that
-// names the memory. A correct twin of each prints nothing.
+// cucc only: host code that reads or writes device memory ends the program with a line that names the memory,
+// and what is written past the end of an allocation is told. A correct twin of each prints nothing.
 #include <sys/resource.h>
 #include "device.h"
 
@@ -10,13 +10,15 @@ static const bool guarded = false; // the sanitizers need all memory open
 static const bool guarded = true;
 #endif
 
-// The body ends with status 1 and one line that has these words; without the check it ends as always.
-static void faulty(std::initializer_list<std::string> words, void (*body)()) {
-    if (!guarded)
-        return;
-    const unit_result result = under({"CUDA_CPU_CHECK=1"}, body);
-    EXPECT(strchr(result.err, '\n') == result.err + strlen(result.err) - 1);
-    ends_with(result, words);
+// The body ends with status 1 and one line that has these words, by default and with the strict check.
+static void faulty(std::initializer_list<std::string> words, void (*body)(), bool strict = false) {
+    for (const char *setting : {"CUDA_CPU_CHECK=1", "OTHER=1"}) {
+        if (!guarded || (strict && strcmp(setting, "CUDA_CPU_CHECK=1") != 0))
+            continue;
+        const unit_result result = under({setting}, body);
+        EXPECT(strchr(result.err, '\n') == result.err + strlen(result.err) - 1);
+        ends_with(result, words);
+    }
 }
 
 static std::string line(int number) {
@@ -39,7 +41,7 @@ static const int zeros_line = __LINE__ - 4;
 
 TEST(host_reads_and_writes) {
     faulty({"cuda on the CPU: the host reads 0x", ", which is 400 bytes of device 0, " + line(zeros_line),
-            "guard+0x", "; host code must use cudaMemcpy (in "},
+            " at guard.cu:" + std::to_string(__LINE__ + 1), "; host code must use cudaMemcpy\n"},
            [] { exit(zeros()[10]); });
     faulty({"cuda on the CPU: the host writes 0x", ", which is 400 bytes of device 0, " + line(zeros_line)},
            [] { zeros()[99] = 1; });
@@ -47,7 +49,7 @@ TEST(host_reads_and_writes) {
 }
 
 TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
-    faulty({"the host reads", "guard+0x", "400 bytes of device 0"}, [] {
+    faulty({"the host reads", " at guard.cu:", "400 bytes of device 0"}, [] {
         volatile int *const p = zeros();
         int values[100];
         count_up<<<2, 64>>>((int *)p, 100);
@@ -116,6 +118,76 @@ TEST(addresses_of_freed_memory_are_used_again) {
             OK(cudaFree(p));
         }
         EXPECT(value_at((int *)kept) == 0);
+    }));
+}
+
+// Access is denied again after thousands of launches, if they are not too short, and by any host thread.
+__global__ void count_slowly(int *values) {
+    for (int i = 0; i < 100000; i++)
+        atomicAdd(values + threadIdx.x % 4, 1);
+}
+TEST(after_many_launches_and_in_threads) {
+    faulty({"the host reads"}, [] {
+        volatile int *const p = zeros();
+        for (int i = 0; i < 3000; i++)
+            count_up<<<1, 1>>>((int *)p, 100);
+        for (int i = 0; i < 50; i++)
+            count_slowly<<<1, 8>>>((int *)p);
+        exit(p[1]);
+    });
+    ends_well(under({"OTHER=1"}, [] { // launches, copies, allocations of several threads: none sees it denied
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; t++)
+            threads.emplace_back([] {
+                int *const p = (int *)zeros(), out;
+                for (int i = 1; i <= 2000; i++) {
+                    count_up<<<2, 50>>>(p, 100);
+                    if (i % 5 == 0)
+                        OK(cudaMemcpy(&out, p + 7, 4, cudaMemcpyDeviceToHost));
+                    if (i % 7 == 0)
+                        OK(cudaFree((void *)zeros()));
+                }
+                EXPECT(value_at(p + 3) == 6000);
+                OK(cudaFree(p));
+            });
+        for (std::thread &thread : threads)
+            thread.join();
+    }));
+}
+
+TEST(writes_past_the_end) {
+    const std::string told = " wrote byte 400 of 400 bytes of ", hint = "; cucc --check names the thread";
+    const auto wrong = [&](const std::string &what, void (*body)()) {
+        if (guarded)
+            ends_with(under({"OTHER=1"}, body), {"cuda on the CPU: " + what, hint});
+    };
+    wrong("a kernel" + told + "device 0, " + line(zeros_line), [] { // when it is freed
+        int *const p = (int *)zeros();
+        count_up<<<2, 64>>>(p, 101);
+        OK(cudaFree(p));
+    });
+    wrong("a kernel" + told + "device 0, " + line(zeros_line),
+          [] { count_up<<<1, 128>>>((int *)zeros(), 110); });
+    wrong("a kernel or the host" + told + "managed memory, ", [] {
+        int *const p = STORED(int *, cudaMallocManaged(&it, 400));
+        count_up<<<1, 128>>>(p, 101);
+    });
+    wrong("a kernel or the host" + told + "pinned host memory, ", [] {
+        volatile int *const p = STORED(int *, cudaMallocHost((void **)&it, 400));
+        p[100] = 1;
+        OK(cudaFreeHost((void *)p));
+    });
+    ends_well(under({"OTHER=1"}, [] {
+        for (size_t bytes : {1, 399, 400, 512, 4095, 4096, 65536, 3 << 20, 9 << 20}) {
+            char *const p = STORED(char *, cudaMalloc(&it, bytes)), *const q =
+                                                                        STORED(char *,
+                                                                               cudaMallocManaged(&it, bytes));
+            OK(cudaMemset(p, 1, bytes));
+            OK(cudaMemset(q, 1, bytes));
+            OK(cudaFree(p));
+            if (bytes % 2)
+                OK(cudaFree(q));
+        }
     }));
 }
 

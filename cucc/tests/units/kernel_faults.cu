@@ -424,13 +424,14 @@ TEST(missing_wait_for_a_copy_shows) {
 }
 
 TEST(grids_that_cannot_be) {
-    ends_with(in_child([] {
-                  inner<<<0, 1>>>();
-                  inner<<<1u << 31, 1>>>();
-              }),
-              {"launch of inner at kernel_faults.cu:", "gridDim.x is 0, must be from 1 to 2147483647",
-               "gridDim.x is 2147483648, must be"},
-              0);
+    ends_with(
+        in_child([] {
+            inner<<<0, 1>>>();
+            inner<<<1u << 31, 1>>>();
+        }),
+        {"launch of inner at kernel_faults.cu:", "gridDim.x is 0, must be from 1 to 2147483647",
+         "gridDim.x is 2147483648, must be",
+         "at exit: nothing has asked for the error of a launch (cudaGetLastError): launch of inner at"});
 }
 
 TEST(settings_that_make_no_sense) {

@@ -11,3 +11,8 @@
 #define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
 #endif
 #include_next <thrust/detail/config/device_system.h>
+
+namespace cuda_cpu {
+void host_uses_device_memory() __attribute__((weak));
+inline __attribute__((used)) void host_uses_device_memory() {} // guard.cpp: the host may access device memory
+} // namespace cuda_cpu
