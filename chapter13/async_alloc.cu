@@ -90,28 +90,29 @@ static void async_loop(void) {
     }
 }
 
-// Memory of stream0, from a pool of the program's own, that stream1 uses: the first event orders the use
-// after the allocation and the copy, the second one the free after the use. With --no-wait nothing does:
-// stream1 may read memory that stream0 has not got, or that another allocation has got meanwhile. The result
-// may still be right, as on an H200. make check finds the mistake on the CPU, compute-sanitizer with
-// --track-stream-ordered-races all on a GPU.
+// What `later` is given from now on waits for what `first` has been given.
+static void order(cudaStream_t first, cudaStream_t later) {
+    cudaEvent_t event;
+    HANDLE_ERROR(cudaEventCreate(&event));
+    HANDLE_ERROR(cudaEventRecord(event, first));
+    HANDLE_ERROR(cudaStreamWaitEvent(later, event, 0));
+    HANDLE_ERROR(cudaEventDestroy(event));
+}
+
+// Memory of stream0, from a pool of the program's own, that stream1 uses after the allocation and the copy,
+// and before the free. With --no-wait nothing orders that: stream1 may read memory that stream0 has not got,
+// or that another allocation has got meanwhile. The result may still be right, as on an H200. make check
+// finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU.
 static void lend(cudaMemPool_t pool) {
     int *dev_a;
-    cudaEvent_t ready, used;
-    HANDLE_ERROR(cudaEventCreate(&ready));
-    HANDLE_ERROR(cudaEventCreate(&used));
     HANDLE_ERROR(cudaMallocFromPoolAsync((void **)&dev_a, chunk * sizeof(int), pool, stream0));
     HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a, chunk * sizeof(int), cudaMemcpyHostToDevice, stream0));
-    HANDLE_ERROR(cudaEventRecord(ready, stream0));
     if (!no_wait)
-        HANDLE_ERROR(cudaStreamWaitEvent(stream1, ready, 0));
+        order(stream0, stream1);
     HANDLE_ERROR(cudaMemcpyAsync(host_c, dev_a, chunk * sizeof(int), cudaMemcpyDeviceToHost, stream1));
-    HANDLE_ERROR(cudaEventRecord(used, stream1));
     if (!no_wait)
-        HANDLE_ERROR(cudaStreamWaitEvent(stream0, used, 0));
+        order(stream1, stream0);
     HANDLE_ERROR(cudaFreeAsync(dev_a, stream0));
-    HANDLE_ERROR(cudaEventDestroy(ready));
-    HANDLE_ERROR(cudaEventDestroy(used));
 }
 
 int main(int argc, char **argv) {

@@ -35,8 +35,7 @@ template <class Launch> static void time_steps(DataBlock *d, const char *how, La
 // In a kernel that was launched as usual, both calls have no effect. What stands before the wait runs at the
 // same time as the kernel before, so it may only read what that kernel does not write: here the heaters.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
-    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
-    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     size_t offset = x + y * size;
     float heater = x < size && y < size ? cptr[offset] : 0;
 #if __CUDA_ARCH__ >= 900
@@ -52,15 +51,12 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
 #endif
-    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
-    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
     size_t offset = x + y * size;
-    size_t left = x > 0 ? offset - 1 : offset;
-    size_t right = x < size - 1 ? offset + 1 : offset;
-    size_t top = y > 0 ? offset - size : offset;
-    size_t bottom = y < size - 1 ? offset + size : offset;
+    size_t left = x > 0 ? offset - 1 : offset, right = x < size - 1 ? offset + 1 : offset;
+    size_t top = y > 0 ? offset - size : offset, bottom = y < size - 1 ? offset + size : offset;
     float c = inSrc[offset];
     outSrc[offset] =
         c + SPEED * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
@@ -117,7 +113,6 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaGraphDestroy(graph));
     }
 
-    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
     HANDLE_ERROR(cudaStreamDestroy(data.stream));
     HANDLE_ERROR(cudaFree(data.dev_inSrc));
     HANDLE_ERROR(cudaFree(data.dev_outSrc));
@@ -133,6 +128,7 @@ void settings(int argc, char **argv) {
                OPTION_INT("iterations", &steps, 1, 1000, "steps in a frame")});
     size_t bytes = size * size * sizeof(float);
     require_memory(8 * bytes, 3 * bytes);
+    printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
 }
 
 // Whether the device has such launches, and the kernel that runs here the wait
