@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // node build.mjs OUT BUILD: writes the playground's compiler into the folder OUT, with clang of npm (@yowasp/clang) alone: cu2cpp and the
 // libraries as WebAssembly, the headers, and the prelude (pipeline.js). BUILD keeps objects between calls.
+import {execFileSync} from "node:child_process";
 import {createHash} from "node:crypto";
-import {cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync} from "node:fs";
+import {cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
 import {runLLVM} from "@yowasp/clang";
-import {CLANG, CUDA, CXX, link, tool, TRANSLATED, translate} from "./pipeline.js";
+import {CLANG, CUDA, CXX, link, place, tool, TRANSLATED, translate} from "./pipeline.js";
 
-const HERE = dirname(fileURLToPath(import.meta.url)), ROOT = join(HERE, "../.."), [OUT, BUILD, TOOLKIT] = process.argv.slice(2);
+const HERE = dirname(fileURLToPath(import.meta.url)), ROOT = join(HERE, "../.."), [OUT, BUILD] = process.argv.slice(2);
 const STUBS = ["link.h", "setjmp.h", "spawn.h", "sys/mman.h", "sys/resource.h", "sys/wait.h", "emscripten/fiber.h"];
 const PRELUDE = ["/headers/linux/linux.h", "cuda_runtime.h", "cuda_cpu/unit.h", "assert.h", "float.h", "limits.h", "math.h", "stdint.h",
     "stdio.h", "stdlib.h", "string.h", "time.h", "algorithm", "initializer_list", "numeric", "string", "type_traits", "utility", "vector"];
@@ -45,44 +46,49 @@ for (const name of STUBS)
         linux[name.split("/")[0]][name.split("/")[1]] = stub;
     else
         linux[name] = stub;
-const headers = {linux, include: tree(TOOLKIT), common: tree(join(ROOT, "common"), /[.]h$/)};
-for (const folder of readdirSync(ROOT).filter(name => /^(chapter|appendix)/.test(name)))
-    headers[folder] = tree(join(ROOT, folder), /[.](h|cuh)$/);
 mkdirSync(OUT, {recursive: true});
 mkdirSync(BUILD, {recursive: true});
+rmSync(join(BUILD, "include"), {recursive: true, force: true});
+cpSync(join(ROOT, "cucc/include"), join(BUILD, "include"), {recursive: true});
+execFileSync("sh", [join(ROOT, "cucc/include/forward.sh"), join(BUILD, "include")]);
+const headers = {linux, include: tree(join(BUILD, "include")), common: tree(join(ROOT, "common"), /[.]h$/)};
+for (const folder of readdirSync(ROOT).filter(name => /^(chapter|appendix)/.test(name)))
+    headers[folder] = tree(join(ROOT, folder), /[.](h|cuh)$/);
 write("headers.json", JSON.stringify(headers));
 
 // ---- objects: compiled again when a source or a header has changed ----
 
-const sources = {cucc: {runtime: tree(join(ROOT, "cucc/runtime")), translate: tree(join(ROOT, "cucc/translate"))},
-    common: tree(join(ROOT, "common")), headers, "linux.cpp": readFileSync(join(HERE, "linux.cpp"), "utf8")};
-const known = createHash("sha256").update(JSON.stringify([sources, CLANG, CXX])).digest("hex");
-
-async function objects(files, options) {
-    const all = {};
+// Compiles the files of a tree of sources. Returns the objects by their names.
+async function objects(sources, files, options = []) {
+    const all = {}, hash = createHash("sha256").update(JSON.stringify([sources, CLANG, CXX])).digest("hex").slice(0, 16);
     for (const file of files) {
-        const name = `${file.replaceAll("/", "_")}.o`, kept = join(BUILD, `${known.slice(0, 16)}-${name}`);
+        const name = `${file.replaceAll("/", "_")}.o`, kept = join(BUILD, `${hash}-${name}`);
         if (!existsSync(kept)) {
             const own = file.endsWith(".c") ? ["-x", "c", "-std=gnu11"] : CXX;
+            console.error(file);
             writeFileSync(kept, (await must(["clang", ...CLANG, ...own, "-w", "-include", "/headers/linux/linux.h", ...options, "-emit-obj",
                 "-main-file-name", file, "-o", "/out.o", file], sources)).written["out.o"]);
-            console.error(file);
         }
         all[name] = readFileSync(kept);
     }
     return all;
 }
 
-const named = (folder, ending) => readdirSync(join(ROOT, folder)).filter(name => name.endsWith(ending)).map(name => `${folder}/${name}`);
-const translator = await objects([...named("cucc/translate", ".c"), ...named("cucc/translate/loops", ".c")], ["-I", "cucc/translate"]);
+const within = folder => readdirSync(join(ROOT, folder)).filter(name => /[.]c(pp)?$/.test(name)).map(name => `${folder}/${name}`);
+const sources = (...paths) => paths.reduce((all, path) => (place(all, path, tree(join(ROOT, path))), all), {headers: {linux}});
+const translator = await objects(sources("cucc/translate"), ["cucc/translate", "cucc/translate/loops"].flatMap(within), ["-I", "cucc/translate"]);
 const linked = await link(runLLVM, "out.wasm", Object.keys(translator), translator);
 if (linked.status)
     throw new Error(linked.said);
 const cu2cpp = write("cu2cpp.wasm", linked.written["out.wasm"]);
-const left = ["gl.cpp", "wasm.cpp", "race_unit.cpp"].map(name => `cucc/runtime/${name}`);
+// OpenGL, Emscripten, and what --check calls are left out.
+const runtime = within("cucc/runtime").filter(path => !/(gl|wasm|race_unit)[.]cpp$/.test(path));
+const cuda = {...sources("cucc/runtime")};
+cuda.headers.include = headers.include;
 const library = {
-    ...await objects(named("cucc/runtime", ".cpp").filter(name => !left.includes(name)), ["-I", "cucc/runtime"]),
-    ...await objects(named("common/lib", ".c"), []), ...await objects(["linux.cpp"], []),
+    ...await objects(cuda, runtime, ["-I", "cucc/runtime"]),
+    ...await objects(sources("common"), within("common/lib"), ["-I", "common"]),
+    ...await objects({headers: {linux}, "linux.cpp": readFileSync(join(HERE, "linux.cpp"), "utf8")}, ["linux.cpp"]),
 };
 write("library.a", (await must(["ar", "rcs", "library.a", ...Object.keys(library)], library)).written["library.a"]);
 

@@ -101,9 +101,11 @@ int mkostemps(char *name, int ending, int) {
 void emscripten_fiber_init(emscripten_fiber_t *, void (*)(void *), void *, void *, size_t, void *, size_t) {}
 void emscripten_fiber_init_from_current_context(emscripten_fiber_t *, void *, size_t) {}
 
+[[noreturn]] void playground_fibers() __attribute__((import_module("playground"), import_name("fibers")));
+
 void emscripten_fiber_swap(emscripten_fiber_t *, emscripten_fiber_t *) {
-    fputs("this kernel needs a stack for each thread, which the playground does not have\n", stderr);
-    _exit(2);
+    fflush(stdout);
+    playground_fibers();
 }
 
 } // extern "C"
@@ -117,8 +119,20 @@ void *find_variable(const char *, size_t *, void *) { // there is no table of na
 } // namespace cuda_cpu
 
 namespace __cxxabiv1 {
-extern "C" std::type_info *__cxa_current_exception_type() { // exceptions are off: throw ends the program
+extern "C" { // throw ends the program
+std::type_info *__cxa_current_exception_type() {
     return nullptr;
+}
+void *__cxa_allocate_exception(size_t bytes) {
+    return malloc(bytes);
+}
+[[noreturn]] void __cxa_throw(void *, std::type_info *type, void (*)(void *)) {
+    fprintf(stderr, "terminate called after throwing an instance of '%s'\n", type->name());
+    _exit(134);
+}
+[[noreturn]] void __cxa_rethrow() {
+    abort();
+}
 }
 } // namespace __cxxabiv1
 

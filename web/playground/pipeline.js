@@ -113,12 +113,6 @@ export class Pipeline {
         if (device.status)
             return refused(device.said);
         const whole = own.text + host.text, forDevice = device && own.text + device.text;
-        const explained = await timed("translate", () => translate(this.translator, whole, ["-e"], forDevice));
-        const fibers = [...explained.said.matchAll(/^(.*?):(\d+): (.*: fibers: .*)$/gm)];
-        if (fibers.length) {
-            const told = fibers.map(([, file, line, text]) => ({line: file === name ? +line : 1, column: 1, severity: "error", text}));
-            return {diagnostics: [...diagnostics, ...told], times};
-        }
         const translated = await timed("translate", () => translate(this.translator, whole, [], forDevice));
         if (translated.status)
             return refused(translated.said);
@@ -136,13 +130,17 @@ export class Pipeline {
         if (linked.status)
             return refused(linked.said);
         const module = await timed("load", () => WebAssembly.compile(linked.written["out.wasm"]));
-        return {diagnostics, module, times, bytes: linked.written["out.wasm"].length};
+        const explain = () => {
+            const lines = translate(this.translator, whole, ["-e"], forDevice).said.matchAll(/^(.*?):(\d+): (.*: fibers: .*)$/gm);
+            return [...lines].map(([, file, line, text]) => ({line: file === name ? +line : 1, column: 1, severity: "error", text}));
+        };
+        return {diagnostics, module, times, explain};
     }
 
     // Compiles and runs what a message {text, name, args} asks for, and tells the rest of the worker's contract to `post`.
     async run({text, name = "program.cu", args = []}, post) {
         const progress = (what, done = 0, total = 0) => post({progress: {what, done, total}});
-        const {diagnostics, module, times} = await this.compile(text, name, progress);
+        const {diagnostics, module, times, explain} = await this.compile(text, name, progress);
         post({diagnostics});
         if (!module)
             return post({end: {status: "does not compile", times}});
@@ -153,7 +151,9 @@ export class Pipeline {
             printed += bytes.length;
             if (printed > MOST_OUTPUT)
                 throw new Exit("more than 1 MB of output");
-            post({[number === 1 ? "out" : "err"]: decoders[number].decode(bytes.slice(), {stream: true})});
+            const text = decoders[number].decode(bytes.slice(), {stream: true});
+            if (text)
+                post({[number === 1 ? "out" : "err"]: text});
         };
         const renamed = (file, bytes) => post({file: {name: file, bytes}});
         const words = Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files = new Map;
@@ -165,13 +165,17 @@ export class Pipeline {
                 throw error;
             status = `the program was ended: ${error.message}`;
         }
+        if (status === "fibers") { // a thread has waited in a kernel that is not split into loops
+            post({diagnostics: [...diagnostics, ...explain()]});
+            status = "it needs a stack for each thread, which a page does not have yet";
+        }
         times.run = performance.now() - start;
         post({end: {status, times}});
     }
 }
 
 // Adds a file to a tree of folders.
-function place(tree, path, content) {
+export function place(tree, path, content) {
     const parts = path.split("/"), file = parts.pop();
     for (const part of parts)
         tree = tree[part] = {...tree[part]};

@@ -132,7 +132,7 @@ export function run(module, {args, files = new Map, write, renamed}) {
             if (fd > 3 && !open.has(fd))
                 return BADF;
             bytes(at, 24).fill(0);
-            view().setUint8(at, fd === 3 ? DIRECTORY : fd < 3 ? REGULAR : REGULAR); // stdout is no terminal: no progress is printed
+            view().setUint8(at, fd === 3 ? DIRECTORY : REGULAR); // stdout is no terminal: no progress is printed
             set64(at + 8, ~0n & 0x1fffffffn);
             set64(at + 16, 0x1fffffffn);
             return 0;
@@ -220,6 +220,9 @@ export function run(module, {args, files = new Map, write, renamed}) {
             const name = new TextEncoder().encode(args.name).subarray(0, most);
             bytes(at, name.length).set(name);
             return name.length;
+        },
+        fibers() {
+            throw new Exit("fibers");
         },
         call(kernel) {
             const called = kernel > 0 && kernel < table.length && table.get(kernel);
