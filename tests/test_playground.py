@@ -21,7 +21,9 @@ def test_diagnostics_have_the_lines_of_the_text():
     )
     script = f"""import {{diagnose}} from "{PLAYGROUND}/pipeline.js";
     console.log(JSON.stringify(diagnose({json.dumps(said)}, "a.cu").map(d => [d.line, d.column, d.severity, d.text])));"""
-    out = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True
+    ).stdout
     assert json.loads(out) == [
         [3, 7, "error", "expected ';'"],
         [9, 1, "error", "unmatched }"],
@@ -36,4 +38,7 @@ def test_packages_are_pinned():
     packages = json.loads((PLAYGROUND / "package-lock.json").read_text())["packages"]
     own = {name: package for name, package in packages.items() if name}
     assert all(package["integrity"].startswith("sha512-") for package in own.values())
-    assert all(package.get("resolved", "https://registry.npmjs.org/").startswith("https://registry.npmjs.org/") for package in own.values())
+    assert all(
+        package.get("resolved", "https://registry.npmjs.org/").startswith("https://registry.npmjs.org/")
+        for package in own.values()
+    )

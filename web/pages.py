@@ -309,7 +309,9 @@ def playground(folder):
     here = ROOT / "web/playground"
     if not shutil.which("node") or not (here / "node_modules").exists():
         return "; no playground without node and `npm ci` in web/playground"
-    done = subprocess.run(["node", here / "build.mjs", folder, ROOT / BUILD / "playground"], capture_output=True, text=True)
+    done = subprocess.run(
+        ["node", here / "build.mjs", folder, ROOT / BUILD / "playground"], capture_output=True, text=True
+    )
     return f"; no playground: {done.stderr[-400:]}" if done.returncode else ""
 
 
@@ -344,7 +346,9 @@ def main():
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
-    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{playground(folder / 'playground')}")
+    print(
+        f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{playground(folder / 'playground')}"
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from trees import ROOT
 
 PLAYGROUND = ROOT / "web/playground"
 pytestmark = pytest.mark.skipif(
-    not shutil.which("node") or not (PLAYGROUND / "node_modules").exists(), reason="needs node and `npm ci` in web/playground"
+    not shutil.which("node") or not (PLAYGROUND / "node_modules").exists(),
+    reason="needs node and `npm ci` in web/playground",
 )
 PROGRAMS = """chapter04/add_loop_gpu chapter04/julia_gpu chapter05/dot chapter05/matmul_shared chapter05/reduction
     chapter09/hist_gpu_shmem_atomics""".split()
@@ -21,12 +22,18 @@ PROGRAMS = """chapter04/add_loop_gpu chapter04/julia_gpu chapter05/dot chapter05
 def playground(tmp_path_factory):
     """Runs texts one after the other. Returns the messages of each."""
     folder = tmp_path_factory.mktemp("playground")
-    subprocess.run(["node", PLAYGROUND / "build.mjs", folder, ROOT / helpers.BUILD / "playground"], check=True, capture_output=True)
+    subprocess.run(
+        ["node", PLAYGROUND / "build.mjs", folder, ROOT / helpers.BUILD / "playground"],
+        check=True,
+        capture_output=True,
+    )
 
     def run(*runs):
         lines = "".join(json.dumps({"run": one}) + "\n" for one in runs)
         command = ["node", PLAYGROUND / "run.mjs", folder]
-        out = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, timeout=1800).stdout
+        out = subprocess.run(
+            command, input=lines, capture_output=True, text=True, check=True, timeout=1800
+        ).stdout
         answers = [[]]
         for message in map(json.loads, out.splitlines()):
             answers[-1].append(message)
@@ -49,7 +56,9 @@ def text_of(name):
 def test_programs_run(playground):
     """They print that their results are right, and end with status 0; julia_gpu hands out its picture."""
     presets = {program.name: program.check.split(" | ")[0].split() for program in helpers.programs()}
-    answers = playground(*({"text": text_of(name), "name": f"{name}.cu", "args": presets[name]} for name in PROGRAMS))
+    answers = playground(
+        *({"text": text_of(name), "name": f"{name}.cu", "args": presets[name]} for name in PROGRAMS)
+    )
     for name, messages in zip(PROGRAMS, answers):
         assert told(messages, "end")[0]["status"] == 0, (name, messages)
     assert told(answers[1], "file")

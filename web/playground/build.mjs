@@ -40,7 +40,8 @@ function write(name, content) {
 
 // ---- what programs include ----
 
-const stub = '#include "/headers/linux/linux.h"\n', linux = {"linux.h": readFileSync(join(HERE, "linux.h"), "utf8"), sys: {}, emscripten: {}};
+const stub = '#include "/headers/linux/linux.h"\n';
+const linux = {"linux.h": readFileSync(join(HERE, "linux.h"), "utf8"), sys: {}, emscripten: {}};
 for (const name of STUBS)
     if (name.includes("/"))
         linux[name.split("/")[0]][name.split("/")[1]] = stub;
@@ -76,13 +77,14 @@ async function objects(sources, files, options = []) {
 
 const within = folder => readdirSync(join(ROOT, folder)).filter(name => /[.]c(pp)?$/.test(name)).map(name => `${folder}/${name}`);
 const sources = (...paths) => paths.reduce((all, path) => (place(all, path, tree(join(ROOT, path))), all), {headers: {linux}});
-const translator = await objects(sources("cucc/translate"), ["cucc/translate", "cucc/translate/loops"].flatMap(within), ["-I", "cucc/translate"]);
+const translator = await objects(sources("cucc/translate"), ["cucc/translate", "cucc/translate/loops"].flatMap(within),
+    ["-I", "cucc/translate"]);
 const linked = await link(runLLVM, "out.wasm", Object.keys(translator), translator);
 if (linked.status)
     throw new Error(linked.said);
 const cu2cpp = write("cu2cpp.wasm", linked.written["out.wasm"]);
 // OpenGL, Emscripten, and what --check calls are left out.
-const runtime = within("cucc/runtime").filter(path => !/(gl|wasm|race_unit)[.]cpp$/.test(path));
+const runtime = within("cucc/runtime").filter(path => !/\/(gl|wasm|race_unit)[.]cpp$/.test(path));
 const cuda = {...sources("cucc/runtime")};
 cuda.headers.include = headers.include;
 const library = {
@@ -101,11 +103,10 @@ const predefined = new Set((await preprocess("-dM", "none.h")).split("\n"));
 const macros = (await preprocess(...CUDA, "-dM", "prelude.h")).split("\n").filter(line => !predefined.has(line));
 write("prelude.macros", macros.join("\n"));
 const translated = translate(await WebAssembly.compile(cu2cpp), text, []);
-if (translated.status)
-    throw new Error(translated.said);
-write("prelude.cpp.ii", translated.text);
+if (translated.text !== text) // then a page would need both texts
+    throw new Error(`the headers of the prelude have something to translate: ${translated.said}`);
 write("prelude.pch", (await must(["clang++", ...CLANG, ...TRANSLATED, "-w", "-emit-pch", "-o", "/out.pch", "prelude.h"],
-    {"prelude.h": translated.text})).written["out.pch"]);
+    {"prelude.h": text})).written["out.pch"]);
 
 for (const name of ["pipeline.js", "wasi.js", "worker.js"])
     cpSync(join(HERE, name), join(OUT, name));

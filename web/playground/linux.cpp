@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The functions of linux.h, for the playground: memory is that of malloc, a thread runs to its end when it is created, and what needs a
-// second process fails. The runtime's own file for WebAssembly, runtime/wasm.cpp, is for Emscripten; this one takes its place.
+// The functions of linux.h, for the playground: memory is that of malloc, a thread runs to its end when it is
+// created, and what needs a second process fails. The runtime's own file for WebAssembly, runtime/wasm.cpp,
+// is for Emscripten; this one takes its place.
 #include "linux.h"
 
 #include <fcntl.h>
@@ -20,6 +21,11 @@
     }
 
 extern "C" {
+
+#define PAGE(name) __attribute__((import_module("playground"), import_name(name))) // of wasi.js
+int playground_name(char *to, int most) PAGE("name");
+void playground_call(const void *kernel) PAGE("call");
+[[noreturn]] void playground_fibers() PAGE("fibers");
 
 char *program_invocation_name, *program_invocation_short_name;
 
@@ -61,7 +67,8 @@ NOTHING(pthread_detach, pthread_t)
 LACKS(pthread_kill, pthread_t, int)
 LACKS(fork)
 LACKS(waitpid, pid_t, int *, int)
-LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *)
+LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+      char *const *, char *const *)
 NOTHING(posix_spawn_file_actions_init, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_destroy, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_adddup2, posix_spawn_file_actions_t *, int, int)
@@ -86,7 +93,6 @@ mode_t umask(mode_t) {
     return 022;
 }
 
-
 int mkostemps(char *name, int ending, int) {
     static unsigned count;
     char *const place = name + strlen(name) - ending - 6;
@@ -101,8 +107,6 @@ int mkostemps(char *name, int ending, int) {
 void emscripten_fiber_init(emscripten_fiber_t *, void (*)(void *), void *, void *, size_t, void *, size_t) {}
 void emscripten_fiber_init_from_current_context(emscripten_fiber_t *, void *, size_t) {}
 
-[[noreturn]] void playground_fibers() __attribute__((import_module("playground"), import_name("fibers")));
-
 void emscripten_fiber_swap(emscripten_fiber_t *, emscripten_fiber_t *) {
     fflush(stdout);
     playground_fibers();
@@ -114,6 +118,12 @@ namespace cuda_cpu {
 
 void *find_variable(const char *, size_t *, void *) { // there is no table of names
     return nullptr;
+}
+
+// The address of a function is its place in a table. A call must have the right number and types of
+// arguments, except from JavaScript, which converts "0" to a value of each type.
+void call_without_arguments(const void *kernel) {
+    playground_call(kernel);
 }
 
 } // namespace cuda_cpu
@@ -137,18 +147,8 @@ void *__cxa_allocate_exception(size_t bytes) {
 } // namespace __cxxabiv1
 
 // Runs before other constructors, which use the name of the program.
-extern "C" int playground_name(char *to, int most) __attribute__((import_module("playground"), import_name("name")));
-extern "C" void playground_call(const void *kernel) __attribute__((import_module("playground"), import_name("call")));
 __attribute__((constructor(101))) static void start() {
     static char name[256];
     name[playground_name(name, sizeof name - 1)] = '\0';
     program_invocation_name = program_invocation_short_name = name;
 }
-
-// The address of a function is its place in a table. A call must have the right number and types of arguments, except from JavaScript,
-// which converts "0" to a value of each type.
-namespace cuda_cpu {
-void call_without_arguments(const void *kernel) {
-    playground_call(kernel);
-}
-} // namespace cuda_cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Included before every source that is compiled for the playground: what the runtime library and common/ use of Linux and of Emscripten,
-// and WASI's C library lacks. A page has one thread and one program. linux.cpp defines the functions.
+// Included before every source that is compiled for the playground: what the runtime library and common/ use
+// of Linux and of Emscripten, and WASI's C library lacks. A page has one thread and one program. linux.cpp
+// defines the functions.
 #pragma once
 #include <errno.h>
 #include <pthread.h>
@@ -13,23 +14,23 @@
 #include <unistd.h>
 
 #define FE_TOWARDZERO 1 // WebAssembly rounds to the nearest number, so setting these has no effect
-#define FE_UPWARD 2
-#define FE_DOWNWARD 3
+#define FE_UPWARD     2
+#define FE_DOWNWARD   3
 
 enum { PROT_NONE, PROT_READ, PROT_WRITE };
 enum { MAP_PRIVATE = 2, MAP_FIXED = 16, MAP_ANONYMOUS = 32, MAP_NORESERVE = 64, MAP_STACK = 128 };
 enum { MADV_HUGEPAGE = 1, MFD_CLOEXEC = 1 };
-#define MAP_FAILED ((void *)-1)
+#define MAP_FAILED    ((void *)-1)
 #define RLIM_INFINITY (~0ull)
 enum { RLIMIT_AS, RLIMIT_CORE, RLIMIT_DATA };
 struct rlimit {
     unsigned long long rlim_cur, rlim_max;
 };
 #define W_EXITCODE(status, signal) ((status) << 8 | (signal))
-#define WIFEXITED(status) 1
-#define WEXITSTATUS(status) ((status) >> 8)
-#define WIFSIGNALED(status) 0
-#define WTERMSIG(status) 0
+#define WIFEXITED(status)          1
+#define WEXITSTATUS(status)        ((status) >> 8)
+#define WIFSIGNALED(status)        0
+#define WTERMSIG(status)           0
 
 struct winsize {
     unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;
@@ -41,11 +42,11 @@ struct sigaction {
     int sa_flags;
 };
 enum { SA_RESTART, SIG_BLOCK = 0, SIG_UNBLOCK, SIG_SETMASK };
-#define sigfillset(set) ((void)(set), 0)
+#define sigfillset(set)                ((void)(set), 0)
 #define sigaction(signal, action, old) ((void)(action), 0)
 #define pthread_sigmask(how, set, old) 0
 
-#define setjmp(buffer) 0
+#define setjmp(buffer)         0
 #define longjmp(buffer, value) quick_exit(value)
 typedef int jmp_buf[1];
 
@@ -82,7 +83,8 @@ int pthread_cancel(pthread_t);
 int at_quick_exit(void (*function)(void));
 void quick_exit(int status) __attribute__((noreturn));
 pid_t waitpid(pid_t process, int *status, int options);
-int posix_spawnp(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *);
+int posix_spawnp(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                 char *const *, char *const *);
 int posix_spawn_file_actions_init(posix_spawn_file_actions_t *);
 int posix_spawn_file_actions_destroy(posix_spawn_file_actions_t *);
 int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *, int, int);

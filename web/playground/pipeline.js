@@ -2,7 +2,7 @@
 // From the text of a .cu to a running program, in a page's worker or in node: clang preprocesses, cu2cpp translates, clang compiles,
 // wasm-ld links, and wasi.js runs. build.mjs has written the files that this loads.
 //
-// What every .cu includes is 2 MB after preprocessing. It is preprocessed, translated and compiled once, by build.mjs (the prelude). For a
+// What every .cu includes is 2 MB after preprocessing. It is preprocessed and compiled once, by build.mjs (the prelude). For a
 // program, its own text is preprocessed with the macros of the prelude, in whose presence headers that were included are empty; the
 // translator gets both parts, since it has to know the functions of the headers; and the compiler gets the translation of the second part.
 import {Exit, run} from "./wasi.js";
@@ -42,14 +42,16 @@ export async function tool(runLLVM, args, files) {
     return {status, written, printed: printed.join(""), said: said.join("")};
 }
 
-export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld", "-o", output, "/usr/lib/wasm32-wasip1/crt1-command.o",
-    ...objects, ...LIBRARIES, "--strip-all", "--export-table", "-z", "stack-size=1048576", `--max-memory=${MOST_MEMORY}`], files);
+export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld", "-o", output,
+    "/usr/lib/wasm32-wasip1/crt1-command.o", ...objects, ...LIBRARIES, "--strip-all", "--export-table", "-z", "stack-size=1048576",
+    `--max-memory=${MOST_MEMORY}`], files);
 
 // Runs cu2cpp; returns what it has written, and what it said.
 export function translate(module, text, options, device) {
     const files = new Map([["in.ii", encode(text)], ...device ? [["device.ii", encode(device)]] : []]), said = [];
     const args = [...options, ...device ? ["-d", "device.ii"] : [], "-o", "out.ii", "in.ii"]; // without GNU, options come first
-    const status = run(module, {args: Object.assign(args, {name: "cu2cpp"}), files, write: (number, bytes) => said.push(decode(bytes.slice()))});
+    const write = (number, bytes) => said.push(decode(bytes.slice()));
+    const status = run(module, {args: Object.assign(args, {name: "cu2cpp"}), files, write});
     return {status, text: files.has("out.ii") && !status ? decode(files.get("out.ii")) : "", said: said.join("")};
 }
 
@@ -58,7 +60,8 @@ export function translate(module, text, options, device) {
 export function diagnose(said, name) {
     const found = [];
     for (const line of said.split("\n")) {
-        const [, file, at, column, severity, text] = line.match(/^(\S[^:]*):(\d+):(?:(\d+):)? (?:(fatal error|error|warning|note): )?(.*)/) ?? [];
+        const form = /^(\S[^:]*):(\d+):(?:(\d+):)? (?:(fatal error|error|warning|note): )?(.*)/;
+        const [, file, at, column, severity, text] = line.match(form) ?? [];
         if (!file || (severity === "note" && file !== name))
             continue;
         const own = file === name;
@@ -75,10 +78,10 @@ export class Pipeline {
     }
 
     async start() {
-        const names = ["headers.json", "cu2cpp.wasm", "library.a", "prelude.ii", "prelude.cpp.ii", "prelude.macros", "prelude.pch"];
-        const [headers, translator, library, text, translated, macros, stored] = await Promise.all(names.map(this.load));
+        const names = ["headers.json", "cu2cpp.wasm", "library.a", "prelude.ii", "prelude.macros", "prelude.pch"];
+        const [headers, translator, library, text, macros, stored] = await Promise.all(names.map(this.load));
         const own = new Set([...decode(text).matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1]));
-        this.prelude = {text: decode(text), translated: decode(translated), bytes: translated, macros: decode(macros), stored,
+        this.prelude = {text: decode(text), bytes: text, macros: decode(macros), stored,
             headers: emptied(JSON.parse(decode(headers)), own)};
         this.translator = await WebAssembly.compile(translator);
         this.library = library;
@@ -96,7 +99,7 @@ export class Pipeline {
         };
         const refused = said => {
             const all = diagnose(said, name);
-            diagnostics.push(...all.length ? all : [{line: 1, column: 1, severity: "error", text: said.trim() || "it ended with an error"}]);
+            diagnostics.push(...all.length ? all : [{line: 1, column: 1, severity: "error", text: said.trim() || "it failed"}]);
             return {diagnostics, times};
         };
         const own = this.prelude, source = {headers: own.headers, "macros.h": own.macros};
@@ -116,12 +119,12 @@ export class Pipeline {
         const translated = await timed("translate", () => translate(this.translator, whole, [], forDevice));
         if (translated.status)
             return refused(translated.said);
-        const known = translated.text.startsWith(own.translated);
-        const input = known ? {"in.ii": translated.text.slice(own.translated.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
+        const known = translated.text.startsWith(own.text);
+        const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
             : {"in.ii": translated.text};
         const object = await timed("compile", () => tool(runLLVM, ["clang++", ...CLANG, ...TRANSLATED, ...WARNINGS, "-emit-obj",
-            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o", "/in.ii"],
-            input));
+            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o",
+            "/in.ii"], input));
         if (object.status)
             return refused(object.said);
         diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a program of WASI (preview 1) with files in memory: what wasi-libc calls for arguments, output, files, the clock and the exit status.
+// Runs a program of WASI (preview 1) with files in memory: what its C library calls for arguments, output, files, clock and exit status.
 const BADF = 8, EXIST = 20, INVAL = 28, ISDIR = 31, NOENT = 44, NOSYS = 52;
 const DIRECTORY = 3, REGULAR = 4, TERMINAL = 2;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The compiler's worker: {run: {text, name, args}} compiles and runs a program. It tells {progress}, {diagnostics}, {out}, {err}, {file} and
-// {end}. The page stops it by terminate().
+// The compiler's worker: {run: {text, name, args}} compiles and runs a program. It tells {progress}, {diagnostics}, {out}, {err}, {file}
+// and {end}. The page stops it by terminate().
 import {Pipeline} from "./pipeline.js";
 
 let ready;
