@@ -80,7 +80,8 @@ export class Pipeline {
     async start() {
         const names = ["headers.json", "cu2cpp.wasm", "library.a", "prelude.ii", "prelude.macros", "prelude.pch"];
         const [headers, translator, library, text, macros, stored] = await Promise.all(names.map(this.load));
-        const own = new Set([...decode(text).matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1]));
+        // The files of @yowasp/clang take /.. for nothing, so that the options -I /headers and -I /headers/common find "../common/book.h".
+        const own = new Set([...decode(text).matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1].replaceAll("/..", "")));
         this.prelude = {text: decode(text), bytes: text, macros: decode(macros), stored,
             headers: emptied(JSON.parse(decode(headers)), own)};
         this.translator = await WebAssembly.compile(translator);
