@@ -304,6 +304,17 @@ def packed(file):
     return "receive({!r}, {!r})\n".format(*packed)
 
 
+def playground(folder):
+    """Builds the playground's compiler. Returns what to say if it does not."""
+    here = ROOT / "web/playground"
+    if not shutil.which("node") or not (here / "node_modules").exists():
+        return "; no playground without node and `npm ci` in web/playground"
+    done = subprocess.run(
+        ["node", here / "build.mjs", folder, ROOT / BUILD / "playground"], capture_output=True, text=True
+    )
+    return f"; no playground: {done.stderr[-400:]}" if done.returncode else ""
+
+
 def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
@@ -335,7 +346,9 @@ def main():
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
-    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}")
+    print(
+        f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{playground(folder / 'playground')}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// From the text of a .cu to a running program, in a page's worker or in node: clang preprocesses, cu2cpp translates, clang compiles,
+// wasm-ld links, and wasi.js runs. build.mjs has written the files that this loads.
+//
+// What every .cu includes is 2 MB after preprocessing. It is preprocessed and compiled once, by build.mjs (the prelude). For a
+// program, its own text is preprocessed with the macros of the prelude, in whose presence headers that were included are empty; the
+// translator gets both parts, since it has to know the functions of the headers; and the compiler gets the translation of the second part.
+import {Exit, run} from "./wasi.js";
+
+const WARNINGS = ["-Wall", "-Wextra", ..."overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined"
+    .split(" ").map(name => `-Wno-${name}`)];
+const FOLDERS = ["/usr/include/wasm32-wasip1/c++/v1", "/usr/include/c++/v1", "/usr/include", "/usr/include/wasm32-wasip1"];
+// clang's options without its driver, which would run clang a second time to find them
+export const CLANG = ["-cc1", "-triple", "wasm32-unknown-wasip1", "-resource-dir", "/usr", "-isysroot", "/usr",
+    ...FOLDERS.flatMap(folder => ["-internal-isystem", folder]), "-fgnuc-version=4.2.1", "-ferror-limit", "19", "-O2",
+    "-fexceptions", "-fignore-exceptions", "-ffp-contract=off", "-vectorize-loops", "-vectorize-slp", "-mconstructor-aliases",
+    ..."_WASI_EMULATED_SIGNAL _WASI_EMULATED_PROCESS_CLOCKS _WASI_EMULATED_GETPID _GNU_SOURCE".split(" ").map(name => `-D${name}`),
+    "-I", "/headers/linux", "-I", "/headers/include", "-I", "/headers", "-I", "/headers/common"];
+export const CXX = ["-x", "c++", "-std=gnu++17", "-fdeprecated-macro", "-fcxx-exceptions"];
+export const CUDA = ["-D__NVCC__", "-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_VER_BUILD__=88",
+    "-D__CUDA_ARCH_LIST__=800", "-D__CU2CPP__", '-DCUDA_CPU_UNIT="program"'];
+// cc1's names of -fno-strict-aliasing and of what cucc/driver/compiler.c chooses for clang
+export const TRANSLATED = [...CXX, "-relaxed-aliasing", "-no-enable-noundef-analysis"];
+const LIBRARIES = ["-L/usr/lib/wasm32-wasip1", ..."c++ c++abi m wasi-emulated-signal wasi-emulated-process-clocks wasi-emulated-getpid c"
+    .split(" ").map(name => `-l${name}`), "/usr/lib/wasm32-unknown-wasip1/libclang_rt.builtins.a"];
+export const MOST_OUTPUT = 1 << 20, MOST_MEMORY = 1 << 30;
+
+const decode = bytes => new TextDecoder().decode(bytes), encode = text => new TextEncoder().encode(text);
+
+// Runs clang, wasm-ld or ar; returns its status, the files that it has written, and what it printed and said. What clang preprocesses is to
+// be printed: it writes each token by a call, and a call copies the whole file.
+export async function tool(runLLVM, args, files) {
+    const printed = [], said = [], keep = list => bytes => bytes && list.push(decode(bytes));
+    let status = 0, written;
+    try {
+        written = await runLLVM(args, files, {stdout: keep(printed), stderr: keep(said), decodeASCII: false, fetchProgress() {}});
+    } catch (error) {
+        if (error.code === undefined)
+            throw new Error(`${args[0]} failed: ${error.message}: ${said.join("")}`);
+        [status, written] = [error.code || 1, error.files ?? {}];
+    }
+    return {status, written, printed: printed.join(""), said: said.join("")};
+}
+
+export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld", "-o", output,
+    "/usr/lib/wasm32-wasip1/crt1-command.o", ...objects, ...LIBRARIES, "--strip-all", "--export-table", "-z", "stack-size=1048576",
+    `--max-memory=${MOST_MEMORY}`], files);
+
+// Runs cu2cpp; returns what it has written, and what it said.
+export function translate(module, text, options, device) {
+    const files = new Map([["in.ii", encode(text)], ...device ? [["device.ii", encode(device)]] : []]), said = [];
+    const args = [...options, ...device ? ["-d", "device.ii"] : [], "-o", "out.ii", "in.ii"]; // without GNU, options come first
+    const write = (number, bytes) => said.push(decode(bytes.slice()));
+    const status = run(module, {args: Object.assign(args, {name: "cu2cpp"}), files, write});
+    return {status, text: files.has("out.ii") && !status ? decode(files.get("out.ii")) : "", said: said.join("")};
+}
+
+// The lines "file:line:column: severity: text" of a compiler, or "file:line: text" of cu2cpp, about the person's file; those about other
+// files are told at line 1.
+export function diagnose(said, name) {
+    const found = [];
+    for (const line of said.split("\n")) {
+        const form = /^(\S[^:]*):(\d+):(?:(\d+):)? (?:(fatal error|error|warning|note): )?(.*)/;
+        const [, file, at, column, severity, text] = line.match(form) ?? [];
+        if (!file || (severity === "note" && file !== name))
+            continue;
+        const own = file === name;
+        found.push({line: own ? +at : 1, column: own ? +(column ?? 1) : 1, severity: (severity ?? "error").replace("fatal ", ""),
+            text: own ? text : `${file}:${at}: ${text}`});
+    }
+    return found;
+}
+
+export class Pipeline {
+    // `load(name)` resolves to the bytes of a file of build.mjs; `runLLVM` is that of @yowasp/clang.
+    constructor(load, runLLVM) {
+        Object.assign(this, {load, runLLVM});
+    }
+
+    async start() {
+        const names = ["headers.json", "cu2cpp.wasm", "library.a", "prelude.ii", "prelude.macros", "prelude.pch"];
+        const [headers, translator, library, text, macros, stored] = await Promise.all(names.map(this.load));
+        // The files of @yowasp/clang take /.. for nothing, so that the options -I /headers and -I /headers/common find "../common/book.h".
+        const own = new Set([...decode(text).matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1].replaceAll("/..", "")));
+        this.prelude = {text: decode(text), bytes: text, macros: decode(macros), stored,
+            headers: emptied(JSON.parse(decode(headers)), own)};
+        this.translator = await WebAssembly.compile(translator);
+        this.library = library;
+    }
+
+    // Compiles and links a program. Returns {diagnostics, module, times}; without a module, the diagnostics say why.
+    async compile(text, name, progress = () => {}) {
+        const {runLLVM} = this, times = {}, diagnostics = [];
+        const timed = async (what, step) => {
+            const start = performance.now();
+            progress(what);
+            const result = await step();
+            times[what] = (times[what] ?? 0) + performance.now() - start;
+            return result;
+        };
+        const refused = said => {
+            const all = diagnose(said, name);
+            diagnostics.push(...all.length ? all : [{line: 1, column: 1, severity: "error", text: said.trim() || "it failed"}]);
+            return {diagnostics, times};
+        };
+        const own = this.prelude, source = {headers: own.headers, "macros.h": own.macros};
+        place(source, name, text);
+        const preprocess = async macros => {
+            const done = await tool(runLLVM, ["clang++", ...CLANG, ...CXX, ...macros, "-E", "-imacros", "/macros.h",
+                "-iquote", `/headers/${name.replace(/[^/]*$/, "")}`, "-o", "-", name], source);
+            return {...done, text: done.status ? "" : after(done.printed, name)};
+        };
+        const host = await timed("preprocess", () => preprocess([]));
+        if (host.status)
+            return refused(host.said);
+        const device = /\b__CUDA_ARCH__\b/.test(text) && await timed("preprocess", () => preprocess(["-D__CUDA_ARCH__=800"]));
+        if (device.status)
+            return refused(device.said);
+        const whole = own.text + host.text, forDevice = device && own.text + device.text;
+        const translated = await timed("translate", () => translate(this.translator, whole, [], forDevice));
+        if (translated.status)
+            return refused(translated.said);
+        const known = translated.text.startsWith(own.text);
+        const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
+            : {"in.ii": translated.text};
+        const object = await timed("compile", () => tool(runLLVM, ["clang++", ...CLANG, ...TRANSLATED, ...WARNINGS, "-emit-obj",
+            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o",
+            "/in.ii"], input));
+        if (object.status)
+            return refused(object.said);
+        diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));
+        const linked = await timed("link", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
+            {"out.o": object.written["out.o"], "library.a": this.library}));
+        if (linked.status)
+            return refused(linked.said);
+        const module = await timed("load", () => WebAssembly.compile(linked.written["out.wasm"]));
+        const explain = () => {
+            const lines = translate(this.translator, whole, ["-e"], forDevice).said.matchAll(/^(.*?):(\d+): (.*: fibers: .*)$/gm);
+            return [...lines].map(([, file, line, text]) => ({line: file === name ? +line : 1, column: 1, severity: "error", text}));
+        };
+        return {diagnostics, module, times, explain};
+    }
+
+    // Compiles and runs what a message {text, name, args} asks for, and tells the rest of the worker's contract to `post`.
+    async run({text, name = "program.cu", args = []}, post) {
+        const progress = (what, done = 0, total = 0) => post({progress: {what, done, total}});
+        const {diagnostics, module, times, explain} = await this.compile(text, name, progress);
+        post({diagnostics});
+        if (!module)
+            return post({end: {status: "does not compile", times}});
+        progress("run");
+        const decoders = {1: new TextDecoder(), 2: new TextDecoder()}, start = performance.now();
+        let printed = 0, status;
+        const write = (number, bytes) => {
+            printed += bytes.length;
+            if (printed > MOST_OUTPUT)
+                throw new Exit("more than 1 MB of output");
+            const text = decoders[number].decode(bytes.slice(), {stream: true});
+            if (text)
+                post({[number === 1 ? "out" : "err"]: text});
+        };
+        const renamed = (file, bytes) => post({file: {name: file, bytes}});
+        const words = Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files = new Map;
+        try {
+            status = run(module, {args: words, files, write, renamed});
+            files.forEach((bytes, file) => renamed(file, bytes));
+        } catch (error) {
+            if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError))
+                throw error;
+            status = `the program was ended: ${error.message}`;
+        }
+        if (status === "fibers") { // a thread has waited in a kernel that is not split into loops
+            post({diagnostics: [...diagnostics, ...explain()]});
+            status = "it needs a stack for each thread, which a page does not have yet";
+        }
+        times.run = performance.now() - start;
+        post({end: {status, times}});
+    }
+}
+
+// Adds a file to a tree of folders.
+export function place(tree, path, content) {
+    const parts = path.split("/"), file = parts.pop();
+    for (const part of parts)
+        tree = tree[part] = {...tree[part]};
+    tree[file] = content;
+}
+
+// The tree of headers, in which these are empty
+function emptied(tree, paths, at = "/headers") {
+    const content = (name, value) => typeof value === "object" ? emptied(value, paths, `${at}/${name}`)
+        : paths.has(`${at}/${name}`) ? "" : value;
+    return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, content(name, value)]));
+}
+
+// A preprocessed text from the first line of the file itself on, as if it began there
+function after(text, name) {
+    const at = text.indexOf(`\n# 1 "${name}" 2\n`, text.indexOf("/macros.h")) + 1;
+    return text.slice(at).replace(/ 2\n/, "\n");
+}
