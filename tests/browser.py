@@ -72,7 +72,8 @@ def press_run(pages, tmp_path):
 
 def visit(folder, page, script, profile, asked=None, flags=()):
     """Opens a page of a folder, as a server at localhost sends it, and runs a script in it: the body of an async function, with
-    until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`."""
+    until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`.
+    """
     said = queue.Queue()
     script = f"""const until = async (condition, what = condition) => {{
             for (const begin = Date.now(); !condition(); await new Promise(next => setTimeout(next, 10)))
@@ -99,7 +100,11 @@ def visit(folder, page, script, profile, asked=None, flags=()):
             if path == "visit.js":
                 self.answer("text/javascript", script)
             elif path == page.partition("#")[0]:
-                text = (folder / path).read_text().replace("</body>", '<script src="/visit.js" defer></script></body>')
+                text = (
+                    (folder / path)
+                    .read_text()
+                    .replace("</body>", '<script src="/visit.js" defer></script></body>')
+                )
                 self.answer("text/html", text)
             else:
                 super().do_GET()
@@ -114,8 +119,18 @@ def visit(folder, page, script, profile, asked=None, flags=()):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}", *flags]
-    process = subprocess.Popen([*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL)
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        f"--user-data-dir={profile}",
+        *flags,
+    ]
+    process = subprocess.Popen(
+        [*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL
+    )
     try:
         return said.get(timeout=120)
     finally:

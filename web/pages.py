@@ -124,7 +124,9 @@ def panel(path, modules):
         return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
     if program.name in failed:
         html = f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
-    preset = (program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)).strip()
+    preset = (
+        program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
+    ).strip()
     drawn = "frame-%04d" if "ANIMATION" in (ROOT / path).read_text() else "picture"
     options = f"{preset} --output={drawn}.ppm".strip() if program.picture else preset
     given = {"name": name, "preset": preset, "program": program.name, "options": options}
@@ -336,7 +338,9 @@ def make_playground(folder):
     made = folder / "playground"
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
-    editor["bytes"] = sum(file.stat().st_size for file in made.rglob("*") if file.is_file() and file.name != "editor.js")
+    editor["bytes"] = sum(
+        file.stat().st_size for file in made.rglob("*") if file.is_file() and file.name != "editor.js"
+    )
     return ""
 
 
@@ -344,8 +348,8 @@ def playground():
     """The page for a program of the reader's own."""
     about = "Run compiles the program in this page and runs it on your processor, with nothing installed and no server."
     given = {"program": "playground/first", "options": "", "open": ""}
-    text = coloured((PLAYGROUND / "first.cu").read_text(), "first.cu", linespans="L")
-    return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{text}"
+    text = (PLAYGROUND / "first.cu").read_text().partition("\n")[2]  # without the line of the licence
+    return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{coloured(text, 'first.cu', linespans='L')}"
 
 
 def main():

@@ -58,7 +58,7 @@ async function edit() {
     change.disabled = true;
     try {
         await fetchScript(`${panel.dataset.editor}/editor.js`);
-        editor = await playground.open({panel, form, stop, state, add});
+        editor = await playground.open({panel, form, stop, state, output, add});
         change.hidden = !(go.hidden = stop.hidden = false);
     } catch (error) {
         state.textContent = `cannot load the editor: ${error.message ?? "no file"}`;

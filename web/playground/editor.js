@@ -59,7 +59,7 @@ function extensions(run, changed) {
     return [
         lineNumbers(), lintGutter(), history(), indentUnit.of("    "), indentOnInput(), bracketMatching(), highlightActiveLine(),
         highlightSelectionMatches(), search({top: true}), cpp(), cudaWords, syntaxHighlighting(classHighlighter), EditorView.lineWrapping,
-        EditorView.contentAttributes.of({"aria-label": label}),
+        EditorView.contentAttributes.of({"aria-label": label, tabindex: "0"}),
         EditorView.updateListener.of(({docChanged, transactions}) =>
             docChanged && changed(transactions.some(one => one.annotation(Transaction.userEvent)))),
         keymap.of([{key: "Mod-Enter", run}, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
@@ -79,7 +79,7 @@ function place(doc, {line, column, text, severity}) {
 
 // Turns the panel of site.js into one that runs the text of an editor, which takes the place of the page's source. Returns what site.js
 // uses. Nothing of the compiler is fetched before warm(), which a change by hand and a run call too.
-export async function open({panel, form, stop, state, add}) {
+export async function open({panel, form, stop, state, output, add}) {
     const {program, options} = panel.dataset, key = `cuda: ${program}`;
     const source = document.getElementById("L-1").closest("pre");
     const original = {text: source.textContent, options};
@@ -219,6 +219,7 @@ export async function open({panel, form, stop, state, add}) {
                 clearTimeout(timer);
                 end(kill);
                 resolve({status, ...more});
+                requestAnimationFrame(() => (list.hidden ? output : list).scrollIntoView({block: "nearest"})); // below, on a phone
             };
             const wait = () => {
                 clearTimeout(timer);
