@@ -347,7 +347,7 @@ def make_playground(folder):
 def playground():
     """The page for a program of the reader's own."""
     about = "Run compiles the program in this page and runs it on your processor, with nothing installed and no server."
-    given = {"program": "playground/first", "options": "", "open": ""}
+    given = {"program": "first", "options": "", "open": ""}
     text = (PLAYGROUND / "first.cu").read_text().partition("\n")[2]  # without the line of the licence
     return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{coloured(text, 'first.cu', linespans='L')}"
 

@@ -151,8 +151,8 @@ async function run() {
 
 const size = +panel.dataset.bytes ? `: ${Math.ceil(panel.dataset.bytes / 1e6)} MB` : "";
 panel.innerHTML = `<form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
-    <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form><pre hidden tabindex="0" aria-label="output"></pre>
-    <canvas hidden role="img" aria-label="picture"></canvas>`;
+    <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form>
+    <pre hidden tabindex="0" aria-label="output"></pre><canvas hidden role="img" aria-label="picture"></canvas>`;
 const [form, output, canvas] = panel.children, [go, stop, change, state] = form.firstChild.children;
 form.onsubmit = event => {
     event.preventDefault();

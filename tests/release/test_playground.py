@@ -38,7 +38,7 @@ onmessage = ({data: {run}}) => {
     say({file: {name: "picture.ppm", bytes: Uint8Array.from([...head, 255, 0, 0, 0, 0, 255])}});
     say({err: "in two "});
     say({err: "parts\\n"});
-    say({end: {status: 0, times: {translate: 0.5, compile: 1.5, run: 0.25}}});
+    say({end: {status: 0, times: {translate: 500, compile: 1500, run: 250}}});
 };"""
 # For the scripts of the tests
 KIT = """const content = () => document.querySelector(".cm-content"), shows = text => content()?.innerText.includes(text);
@@ -101,7 +101,7 @@ def test_a_program_is_changed_compiled_and_run(site, play):
     length = len((ROOT / "chapter05/dot.cu").read_text()) + len("// mine")
     assert json.loads(run) == {
         "text": length,
-        "name": "chapter05/dot",
+        "name": "chapter05/dot.cu",
         "args": ["--size", "300"],
         "check": False,
     }
@@ -136,7 +136,7 @@ def test_errors_are_at_their_lines(play):
     ]
     assert marked == "MISTAKE" and line == "/* ² */ MISTAKE" and left == 0
     run = json.loads(options)
-    assert run["args"] == ["--text", "a b", "--size=3"] and run["check"] and run["name"] == "playground/first"
+    assert run["args"] == ["--text", "a b", "--size=3"] and run["check"] and run["name"] == "first.cu"
 
 
 def test_what_does_not_end_is_stopped(play):
@@ -152,7 +152,7 @@ def test_what_does_not_end_is_stopped(play):
         }
         await ran(); return [...said, state.textContent];""",
     )
-    assert got[0][0] == "stopped" and got[1] == ["stopped: more than 1 MB of output", 1_000_000]
+    assert got[0][0] == "stopped" and got[1] == ["stopped: more than 1 MB of output", 1 << 20]
     assert got[2][0].startswith("the compiler failed: ") and "out of memory" in got[2][0]
     assert got[3].startswith("status 0")
 

@@ -3,7 +3,7 @@
 // esbuild makes one script of this file and of CodeMirror; `playground` has what it exports. site.js calls open() when Edit is pressed.
 //
 // To the worker: {run: {text, name, args, check}}. From it: {progress: {what, done, total}}, {out: text}, {err: text},
-// {file: {name, bytes}}, {diagnostics: [{line, column, text, severity}]} and last {end: {status, times}}, with times in seconds.
+// {file: {name, bytes}}, {diagnostics: [{line, column, text, severity}]} and last {end: {status, times}}, with times in milliseconds.
 import {defaultKeymap, history, historyKeymap, indentWithTab} from "@codemirror/commands";
 import {cpp} from "@codemirror/lang-cpp";
 import {bracketMatching, indentOnInput, indentUnit, syntaxHighlighting} from "@codemirror/language";
@@ -14,7 +14,7 @@ import {Decoration, EditorView, MatchDecorator, ViewPlugin, highlightActiveLine,
 import {classHighlighter} from "@lezer/highlight";
 
 const WORKER = new URL("worker.js", document.currentScript.src); // the only place with its address
-const SECONDS = 60, OUTPUT = 1e6, PICTURES = 1e9, LINK = 1e6; // limits; the others are in bytes
+const SECONDS = 60, OUTPUT = 1 << 20, PICTURES = 1e9, LINK = 1e6; // limits, three of them in bytes
 const PREFIX = "#code=";
 
 // ---- links: [text, options] as JSON, compressed, in base64 for addresses ----
@@ -228,7 +228,7 @@ export async function open({panel, form, stop, state, output, add}) {
             const print = text => {
                 on({text: text.slice(0, OUTPUT - printed)});
                 if ((printed += text.length) > OUTPUT)
-                    finish(`stopped: more than ${OUTPUT / 1e6} MB of output`);
+                    finish(`stopped: more than 1 MB of output`);
             };
             receive = ({progress, out, err, file, diagnostics, end, failed}) => {
                 if (progress) {
@@ -240,7 +240,7 @@ export async function open({panel, form, stop, state, output, add}) {
                 if (file?.bytes?.[0] === 80 && file.bytes[1] === 54) { // P6: a picture
                     on({picture: file.bytes});
                     if ((drawn += file.bytes.length) > PICTURES)
-                        finish(`stopped: more than ${PICTURES / 1e9} GB of pictures`);
+                        finish(`stopped: more than 1 GB of pictures`);
                 }
                 if (diagnostics) {
                     diagnose(diagnostics);
@@ -248,15 +248,15 @@ export async function open({panel, form, stop, state, output, add}) {
                 }
                 if (end) {
                     const {run = 0, ...others} = end.times ?? {}, compiled = Object.values(others).reduce((sum, part) => sum + part, 0);
-                    const says = compiled ? `, compiled in ${compiled.toFixed(1)} s` : "";
+                    const says = compiled ? `, compiled in ${(compiled / 1000).toFixed(1)} s` : "";
                     const status = wrong ? `does not compile: ${wrong} ${wrong > 1 ? "errors" : "error"}` : end.status;
-                    finish(status, {seconds: run, says}, !!failed);
+                    finish(status, {seconds: run / 1000, says}, !!failed);
                     fetched.hidden ||= !failed;
                 }
             };
             stop.onclick = () => { finish("stopped"); warm(); };
             wait();
-            worker.postMessage({run: {text: view.state.doc.toString(), name: program, args, check: check.checked}});
+            worker.postMessage({run: {text: view.state.doc.toString(), name: `${program}.cu`, args, check: check.checked}});
         });
     }
 
