@@ -14,6 +14,7 @@ import pytest
 
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
@@ -70,7 +71,7 @@ def press_run(pages, tmp_path):
             copy.unlink()
 
 
-def visit(folder, page, script, profile, asked=None, flags=()):
+def visit(folder, page, script, profile, asked=None, firefox=False):
     """Opens a page of a folder, as a server at localhost sends it, and runs a script in it: the body of an async function, with
     until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`.
     """
@@ -119,18 +120,11 @@ def visit(folder, page, script, profile, asked=None, flags=()):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        f"--user-data-dir={profile}",
-        *flags,
-    ]
-    process = subprocess.Popen(
-        [*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL
-    )
+    profile.mkdir(exist_ok=True)
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
+    if firefox:
+        command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
+    process = subprocess.Popen([*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL)
     try:
         return said.get(timeout=120)
     finally:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import helpers
-from browser import dumped, needs_browser, visit
+from browser import FIREFOX, dumped, needs_browser, visit
 from trees import ROOT
 
 pytestmark = [
@@ -70,10 +70,10 @@ def site(once):
     return once("playground", generate)
 
 
-@pytest.fixture
-def play(site, tmp_path):
+@pytest.fixture(params=["chromium", pytest.param("firefox", marks=pytest.mark.skipif(not FIREFOX, reason="needs Firefox"))])
+def play(site, tmp_path, request):
     def play(page, script, asked=None, profile="profile"):
-        result = visit(site, page, KIT + script, tmp_path / profile, asked)
+        result = visit(site, page, KIT + script, tmp_path / profile, asked, request.param == "firefox")
         assert not isinstance(result, str) or "waited in vain" not in result, result
         return result
 
