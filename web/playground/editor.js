@@ -153,6 +153,12 @@ export async function open({panel, form, stop, state, output, add}) {
         if (byHand)
             warm();
     })})});
+    // Signs that keyboards of phones hide; site.css shows them on touch screens. The editor keeps the focus, so that the keyboard stays.
+    const signs = add(panel, "p", {className: "signs", role: "group", ariaLabel: "signs to insert"});
+    box.before(signs);
+    for (const sign of "{}()[]<>;=*&#")
+        add(signs, "button", {type: "button", onpointerdown: event => event.preventDefault(), onclick: () =>
+            view.dispatch(view.state.replaceSelection(sign), {userEvent: "input.type", scrollIntoView: true})}, sign);
     source.closest(".table").hidden = true;
     panel.classList.add("edited");
     state.textContent = note;
