@@ -121,10 +121,19 @@ def visit(folder, page, script, profile, asked=None, firefox=False):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     profile.mkdir(exist_ok=True)
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        f"--user-data-dir={profile}",
+    ]
     if firefox:
         command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
-    process = subprocess.Popen([*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL
+    )
     try:
         return said.get(timeout=120)
     finally:

@@ -70,7 +70,12 @@ def site(once):
     return once("playground", generate)
 
 
-@pytest.fixture(params=["chromium", pytest.param("firefox", marks=pytest.mark.skipif(not FIREFOX, reason="needs Firefox"))])
+@pytest.fixture(
+    params=[
+        "chromium",
+        pytest.param("firefox", marks=pytest.mark.skipif(not FIREFOX, reason="needs Firefox")),
+    ]
+)
 def play(site, tmp_path, request):
     def play(page, script, asked=None, profile="profile"):
         result = visit(site, page, KIT + script, tmp_path / profile, asked, request.param == "firefox")

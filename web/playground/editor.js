@@ -38,7 +38,7 @@ export async function fragment(text, options) {
 async function unpack(hash) {
     const base64 = hash.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/");
     const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt());
-    const [text, options] = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"), LINK)));
+    const [text, options = ""] = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"), LINK)));
     return {text: String(text), options: String(options)};
 }
 
