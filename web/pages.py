@@ -3,7 +3,8 @@
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
 chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder `wasm` of BUILD,
-again when a file of common/, of cucc or of its chapter is newer."""
+again when a file of common/, of cucc or of its chapter is newer. It is changed in the editor of playground/, whose packages
+`make setup site` installs."""
 import base64
 import collections
 import concurrent.futures
@@ -41,20 +42,27 @@ ABSENT = {
     r"\n    continue_in_child": "a process that may be ended when it hangs",
     r"\(unsigned long long\)&": "pointers of 64 bits",
 }
+PLAYGROUND = ROOT / "web/playground"
+# What a link brings stays text, even where a script that it contains would get into the page.
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    """content="default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'">\n"""
+)
 LACKING = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
+editor = {}  # "bytes" that the compiler of the playground has, where the playground is made
 failed = {}  # the errors of programs that do not compile for their pages
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+{head}<title>{title}</title>
 <link rel="stylesheet" href="{top}/site.css">
 <script src="{top}/search.js" defer></script>
 <body>
 <header><nav aria-label="site">
 <a href="{top}/index.html">Programs</a> <a href="{top}/docs/terms.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
-<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>
+<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>{more}
 </nav></header>
 <main class="{kind}">{main}</main>
 </body>
@@ -109,15 +117,28 @@ def neighbours(path):
 def panel(path, modules):
     """Where site.js runs a program, or why it does not."""
     program = PROGRAMS.get(path)
-    if modules and program and (reason := why_not(program)):
-        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
-    if program and program.name in failed:
-        return f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
-    if not program or program.name not in modules:
+    if not program:
         return ""
-    preset = program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
-    name = program.name.split("/")[1]
-    return f'<div id="run" data-name="{name}" data-preset="{escape(preset.strip())}"></div><script src="../site.js" defer></script>\n'
+    name, html = program.name.split("/")[1], ""
+    if (modules or editor) and (reason := why_not(program)):
+        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
+    if program.name in failed:
+        html = f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
+    preset = (
+        program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
+    ).strip()
+    drawn = "frame-%04d" if "ANIMATION" in (ROOT / path).read_text() else "picture"
+    options = f"{preset} --output={drawn}.ppm".strip() if program.picture else preset
+    given = {"name": name, "preset": preset, "program": program.name, "options": options}
+    given |= {"module": ""} if program.name in modules else {}
+    return html + runner("..", given) if program.name in modules or editor else html
+
+
+def runner(top, given):
+    """The panel that site.js fills, with its settings."""
+    given |= {"editor": f"{top}/playground", **editor} if editor else {}
+    data = "".join(f' data-{key}="{escape(str(value))}"' for key, value in given.items())
+    return f'<div id="run"{data}></div><script src="{top}/site.js" defer></script>\n'
 
 
 def drawings(path):
@@ -245,6 +266,8 @@ def rows():
     for name, cell in re.findall(r'<tr id="(.*?)">\n<td>(.*?)</td>', document("docs/terms.md")):
         for term in text_of(cell).split(", "):
             yield term, "", f"docs/terms.html#{name}"
+    if editor:
+        yield "playground", "CUDA that you change, compile and run in the page", "playground.html"
 
 
 # ---- the programs as WebAssembly ----
@@ -304,15 +327,28 @@ def packed(file):
     return "receive({!r}, {!r})\n".format(*packed)
 
 
-def playground(folder):
-    """Builds the playground's compiler. Returns what to say if it does not."""
-    here = ROOT / "web/playground"
-    if not shutil.which("node") or not (here / "node_modules").exists():
-        return "; no playground without node and `npm ci` in web/playground"
-    done = subprocess.run(
-        ["node", here / "build.mjs", folder, ROOT / BUILD / "playground"], capture_output=True, text=True
-    )
-    return f"; no playground: {done.stderr[-400:]}" if done.returncode else ""
+# ---- the playground ----
+
+
+def make_playground(folder):
+    """Makes the editor and the compiler. Returns what is missing for them."""
+    made, modules = folder / "playground", PLAYGROUND / "node_modules"
+    if not shutil.which("node") or not modules.exists():
+        return "node and the packages of web/playground: make setup site"
+    subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
+    editor["bytes"] = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
+    settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
+    tool = modules / ".bin/esbuild"
+    subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
+    return ""
+
+
+def playground():
+    """The page for a program of the reader's own."""
+    about = "Run compiles the program in this page and runs it on your processor, with nothing installed and no server."
+    given = {"program": "first", "options": "", "open": ""}
+    text = (PLAYGROUND / "first.cu").read_text().partition("\n")[2]  # without the line of the licence
+    return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{coloured(text, 'first.cu', linespans='L')}"
 
 
 def main():
@@ -321,18 +357,27 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or why_not(p))]
     modules = compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not LACKING else {}
+    absent = make_playground(folder)
+    absent = f"; no playground without {absent}" * bool(absent)
+
+    def put(page, html, kind, head=""):
+        title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
+        wide = lambda match: WIDE.format("table or code", match[0])
+        html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
+        top = os.path.relpath(folder, page.parent)
+        more = f' <a href="{top}/playground.html">Playground</a>' * bool(editor)
+        write(page, FRAME.format(title=title, top=top, kind=kind, main=html, more=more, head=head))
+
+    if editor:
+        put(folder / "playground.html", playground(), "playground", POLICY)
     for path in pages:  # linked() appends to this list during the loop
-        page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
+        page = folder / address(path)
         if address(path) == path:
             page.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, page)
             continue
         html = document(path) if path.endswith(".md") else source(path, modules)
-        title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
-        wide = lambda match: WIDE.format("table or code", match[0])
-        html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
-        kind = path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS)
-        write(page, FRAME.format(title=title, top=top, kind=kind, main=html))
+        put(page, html, path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS))
     colours = HtmlFormatter().get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
     colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
@@ -341,14 +386,12 @@ def main():
     write(folder / "search.js", f"{(ROOT / 'web/search.js').read_text()}\nsearch({found});\n")
     for name, file in modules.items():
         write(folder / f"{name}.wasm.js", packed(file))
-    if modules:
+    if modules or editor:
         shutil.copyfile(ROOT / "web/site.js", folder / "site.js")
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
-    print(
-        f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{playground(folder / 'playground')}"
-    )
+    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{absent}")
 
 
 if __name__ == "__main__":
