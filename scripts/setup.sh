@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the packages of libraries.txt that this machine lacks. When nothing is missing, it changes nothing and does not use the
-# network. For the goal site it also fetches the packages of web/playground, as package-lock.json has them. For a package that cannot be installed it says what will be missing, and continues; only a missing compiler is an error.
+# network. For site and test it also fetches the packages of web/playground, as package-lock.json has them. For a package that cannot be
+# installed it says what will be missing, and continues; only a missing compiler is an error.
 #   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
 #   setup.sh --missing GOAL…  only lists those that are missing, each with its purpose
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
@@ -90,7 +91,7 @@ esac
 
 # Whether web/playground lacks its packages, or has those of another package-lock.json.
 unpacked() {
-    case "|$goals|" in *'|site|'*) ! cmp -s "$playground/package-lock.json" "$playground/node_modules/lock" ;; *) false ;; esac
+    case "|$goals|" in *'|site|'* | *'|test|'*) ! cmp -s "$playground/package-lock.json" "$playground/node_modules/lock" ;; *) false ;; esac
 }
 
 # Only the compilers are required; without other packages parts of the suite are switched off.

@@ -71,10 +71,10 @@ def press_run(pages, tmp_path):
             copy.unlink()
 
 
-def visit(folder, page, script, profile, asked=None, firefox=False):
+def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
     """Opens a page of a folder, as a server at localhost sends it, and runs a script in it: the body of an async function, with
-    until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`.
-    """
+    until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`;
+    `instead` has texts of scripts that are sent in place of files."""
     said = queue.Queue()
     script = f"""const until = async (condition, what = condition) => {{
             for (const begin = Date.now(); !condition(); await new Promise(next => setTimeout(next, 10)))
@@ -83,6 +83,8 @@ def visit(folder, page, script, profile, asked=None, firefox=False):
         const type = text => document.execCommand("insertText", false, text);
         (async () => {{ {script} }})().catch(error => `${{error.stack}}; ${{document.body.innerText}}`)
             .then(result => fetch("/said", {{method: "POST", body: JSON.stringify(result ?? null)}}));"""
+
+    sent = {"visit.js": script, **instead}
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments):
@@ -98,8 +100,8 @@ def visit(folder, page, script, profile, asked=None, firefox=False):
             path = self.path.partition("?")[0][1:]
             if asked is not None:
                 asked.append(path)
-            if path == "visit.js":
-                self.answer("text/javascript", script)
+            if path in sent:
+                self.answer("text/javascript", sent[path])
             elif path == page.partition("#")[0]:
                 text = (
                     (folder / path)

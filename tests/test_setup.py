@@ -23,7 +23,12 @@ def setup(tmp_path):
         (tmp_path / "tools").mkdir(exist_ok=True)
         (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
     query = f'for p; do :; done; grep -qxF -e "$p" {tmp_path}/have && printf installed'
-    for name, script in ("dpkg-query", query), ("apt-get", APT.format(tmp_path)), ("id", "echo 0"):
+    for name, script in (
+        ("dpkg-query", query),
+        ("apt-get", APT.format(tmp_path)),
+        ("id", "echo 0"),
+        ("cmp", ""),
+    ):
         stand_in(tmp_path / "tools", name, script)
 
     def setup(*goals, lacking=(), status=0, tree=ROOT):
@@ -69,6 +74,7 @@ def test_setup_fetches_the_packages_of_the_playground(setup, tmp_path):
     for file in "scripts/setup.sh", "scripts/libraries.txt", "web/playground/package-lock.json":
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
+    (tmp_path / "tools/cmp").unlink()
     for tool in "cmp", "cp", "mkdir":
         (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
     stand_in(tmp_path / "tools", "npm", "echo npm $*; mkdir -p node_modules")

@@ -336,7 +336,7 @@ def make_playground(folder):
     if not shutil.which("node") or not modules.exists():
         return "node and the packages of web/playground: make setup site"
     subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
-    editor["bytes"] = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
+    editor["bytes"] = sum(file.stat().st_size for file in made.rglob("*.packed"))
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
     tool = modules / ".bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)

@@ -129,7 +129,7 @@ async function run() {
             await start(["--help"], ({text}) => help.push(text));
             makeForm();
         }
-        state.textContent = "runs";
+        state.textContent = editor ? "" : "runs";
         output.textContent = "";
         canvas.hidden = !(output.hidden = false);
         timer = setInterval(() => frames.length && draw(frames.shift()), 40); // 25 frames per second

@@ -6,6 +6,7 @@ import {createHash} from "node:crypto";
 import {cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
+import {gzipSync} from "node:zlib";
 import {runLLVM} from "@yowasp/clang";
 import {CLANG, CUDA, CXX, link, place, tool, TRANSLATED, translate} from "./pipeline.js";
 
@@ -34,7 +35,7 @@ async function must(args, files) {
 }
 
 function write(name, content) {
-    writeFileSync(join(OUT, name), content);
+    writeFileSync(join(OUT, `${name}.packed`), gzipSync(content, {level: 9}));
     return content;
 }
 
@@ -47,7 +48,7 @@ for (const name of STUBS)
         linux[name.split("/")[0]][name.split("/")[1]] = stub;
     else
         linux[name] = stub;
-mkdirSync(OUT, {recursive: true});
+mkdirSync(join(OUT, "clang"), {recursive: true});
 mkdirSync(BUILD, {recursive: true});
 rmSync(join(BUILD, "include"), {recursive: true, force: true});
 cpSync(join(ROOT, "cucc/include"), join(BUILD, "include"), {recursive: true});
@@ -110,4 +111,24 @@ write("prelude.pch", (await must(["clang++", ...CLANG, ...TRANSLATED, "-w", "-em
 
 for (const name of ["pipeline.js", "wasi.js", "worker.js"])
     cpSync(join(HERE, name), join(OUT, name));
-cpSync(join(HERE, "node_modules/@yowasp/clang/gen"), join(OUT, "clang"), {recursive: true});
+
+// ---- clang, without the headers of other processors and languages ----
+
+const GEN = join(HERE, "node_modules/@yowasp/clang/gen");
+const OURS = new RegExp("^lib/.*[.][ao]$|^include/(wasm32|c[+][+]/v1/(?!__cxx03)|(__std|__float|std|float|iso646|limits|inttypes|tgmath)" +
+    "\\w*[.]h$)");
+const parts = [], tar = readFileSync(join(GEN, "llvm-resources.tar"));
+for (let at = 0; tar[at];) {
+    const field = (from, size) => tar.toString("latin1", at + from, at + from + size).replace(/\0.*/s, "");
+    const end = at + 512 + Math.ceil(parseInt(field(124, 12), 8) / 512) * 512, path = field(0, 100);
+    if (path.endsWith("/") || field(156, 1) === "5" || OURS.test(path))
+        parts.push(tar.subarray(at, end));
+    at = end;
+}
+write("clang/llvm-resources.tar", Buffer.concat([...parts, Buffer.alloc(1024)]));
+for (const name of readdirSync(GEN).filter(name => name.endsWith(".wasm")))
+    write(`clang/${name}`, readFileSync(join(GEN, name)));
+const bundle = readFileSync(join(GEN, "bundle.js"), "utf8"), fetches = "var fetch_default = fetch2;";
+if (!bundle.includes(fetches))
+    throw new Error("@yowasp/clang fetches its files in another way");
+writeFileSync(join(OUT, "clang/bundle.js"), bundle.replace(fetches, "var fetch_default = globalThis.unpacked;"));

@@ -2,7 +2,7 @@
 // The editor of a page: CodeMirror, links that hold a text, texts that the browser keeps, and the worker that compiles and runs them.
 // esbuild makes one script of this file and of CodeMirror; `playground` has what it exports. site.js calls open() when Edit is pressed.
 //
-// To the worker: {run: {text, name, args, check}}. From it: {progress: {what, done, total}}, {out: text}, {err: text},
+// To the worker: {run: {text, name, args, check}} and {stop: why}. From it: {progress: {what, done, total}}, {out: text}, {err: text},
 // {file: {name, bytes}}, {diagnostics: [{line, column, text, severity}]} and last {end: {status, times}}, with times in milliseconds.
 import {defaultKeymap, history, historyKeymap, indentWithTab} from "@codemirror/commands";
 import {cpp} from "@codemirror/lang-cpp";
@@ -14,7 +14,7 @@ import {Decoration, EditorView, MatchDecorator, ViewPlugin, highlightActiveLine,
 import {classHighlighter} from "@lezer/highlight";
 
 const WORKER = new URL("worker.js", document.currentScript.src); // the only place with its address
-const SECONDS = 60, OUTPUT = 1 << 20, PICTURES = 1e9, LINK = 1e6; // limits, three of them in bytes
+const SECONDS = 60, LINK = 1e6; // limits; the worker limits what is printed and drawn
 const PREFIX = "#code=";
 
 // ---- links: [text, options] as JSON, compressed, in base64 for addresses ----
@@ -83,7 +83,7 @@ export async function open({panel, form, stop, state, output, add}) {
     const {program, options} = panel.dataset, key = `cuda: ${program}`;
     const source = document.getElementById("L-1").closest("pre");
     const original = {text: source.textContent, options};
-    let worker, receive, waiting, note = "", fromLink = location.hash.startsWith(PREFIX);
+    let worker, receive, waiting, running, note = "", fromLink = location.hash.startsWith(PREFIX);
 
     const keep = () => {
         clearTimeout(waiting);
@@ -184,6 +184,7 @@ export async function open({panel, form, stop, state, output, add}) {
 
     function advance({what, done, total}) {
         const says = receive || done < total ? what : ""; // no more, once the compiler waits for a run
+        running = what === "runs";
         progress.hidden = !(done < total);
         Object.assign(progress, {max: total || 1, value: done || 0, ariaLabel: what});
         if (state.textContent !== says)
@@ -195,14 +196,14 @@ export async function open({panel, form, stop, state, output, add}) {
             worker?.terminate();
         worker = kill ? undefined : worker;
         receive = undefined;
-        progress.hidden = true;
+        running = !(progress.hidden = true);
     }
 
     // Fetches the compiler, which waits for a run.
     function warm() {
         if (worker || location.protocol === "file:")
             return;
-        worker = new Worker(WORKER, {type: "module"});
+        worker = new Worker(`${WORKER}?bytes=${panel.dataset.bytes}`, {type: "module"});
         worker.onmessage = ({data}) => receive ? receive(data) : data.progress && advance(data.progress);
         worker.onerror = event => {
             const status = `the compiler failed: ${event.message || "it cannot be fetched"}`;
@@ -215,7 +216,7 @@ export async function open({panel, form, stop, state, output, add}) {
 
     // As start() of site.js: runs the text, passes text and pictures to `on`, and resolves to status and seconds.
     function start(args, on) {
-        let printed = 0, drawn = 0, wrong = 0, timer;
+        let wrong = 0, timer;
         diagnose([]);
         if (location.protocol === "file:")
             return {status: "browsers compile only in pages that a server sends: make serve"};
@@ -227,14 +228,16 @@ export async function open({panel, form, stop, state, output, add}) {
                 resolve({status, ...more});
                 requestAnimationFrame(() => (list.hidden ? output : list).scrollIntoView({block: "nearest"})); // below, on a phone
             };
+            // The compiler does not listen while it works, so it is ended too, unless the program runs.
+            const quit = why => {
+                if (running)
+                    return worker.postMessage({stop: why});
+                finish(why);
+                warm();
+            };
             const wait = () => {
                 clearTimeout(timer);
-                timer = setTimeout(() => finish(`stopped after ${SECONDS} s`), SECONDS * 1000);
-            };
-            const print = text => {
-                on({text: text.slice(0, OUTPUT - printed)});
-                if ((printed += text.length) > OUTPUT)
-                    finish(`stopped: more than 1 MB of output`);
+                timer = setTimeout(() => quit(`stopped after ${SECONDS} s`), SECONDS * 1000);
             };
             receive = ({progress, out, err, file, diagnostics, end, failed}) => {
                 if (progress) {
@@ -242,12 +245,9 @@ export async function open({panel, form, stop, state, output, add}) {
                     wait();
                 }
                 if (out ?? err)
-                    print(String(out ?? err));
-                if (file?.bytes?.[0] === 80 && file.bytes[1] === 54) { // P6: a picture
+                    on({text: String(out ?? err)});
+                if (file?.bytes[0] === 80 && file.bytes[1] === 54) // P6: a picture
                     on({picture: file.bytes});
-                    if ((drawn += file.bytes.length) > PICTURES)
-                        finish(`stopped: more than 1 GB of pictures`);
-                }
                 if (diagnostics) {
                     diagnose(diagnostics);
                     wrong = diagnostics.filter(one => one.severity === "error").length;
@@ -260,7 +260,7 @@ export async function open({panel, form, stop, state, output, add}) {
                     fetched.hidden ||= !failed;
                 }
             };
-            stop.onclick = () => { finish("stopped"); warm(); };
+            stop.onclick = () => quit("stopped");
             wait();
             worker.postMessage({run: {text: view.state.doc.toString(), name: `${program}.cu`, args, check: check.checked}});
         });

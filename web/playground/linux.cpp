@@ -151,4 +151,5 @@ __attribute__((constructor(101))) static void start() {
     static char name[256];
     name[playground_name(name, sizeof name - 1)] = '\0';
     program_invocation_name = program_invocation_short_name = name;
+    setvbuf(stdout, nullptr, _IOLBF, 0); // what a program prints is shown while it runs
 }

@@ -7,13 +7,13 @@
 // translator gets both parts, since it has to know the functions of the headers; and the compiler gets the translation of the second part.
 import {Exit, run} from "./wasi.js";
 
-const WARNINGS = ["-Wall", "-Wextra", ..."overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined"
+const WARNINGS = ["-Wall", "-Wextra", ..."unused-parameter overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined"
     .split(" ").map(name => `-Wno-${name}`)];
 const FOLDERS = ["/usr/include/wasm32-wasip1/c++/v1", "/usr/include/c++/v1", "/usr/include", "/usr/include/wasm32-wasip1"];
 // clang's options without its driver, which would run clang a second time to find them
 export const CLANG = ["-cc1", "-triple", "wasm32-unknown-wasip1", "-resource-dir", "/usr", "-isysroot", "/usr",
     ...FOLDERS.flatMap(folder => ["-internal-isystem", folder]), "-fgnuc-version=4.2.1", "-ferror-limit", "19", "-O2",
-    "-fexceptions", "-fignore-exceptions", "-ffp-contract=off", "-vectorize-loops", "-vectorize-slp", "-mconstructor-aliases",
+    "-fexceptions", "-fignore-exceptions", "-fno-finite-loops", "-ffp-contract=off", "-vectorize-loops", "-vectorize-slp", "-mconstructor-aliases",
     ..."_WASI_EMULATED_SIGNAL _WASI_EMULATED_PROCESS_CLOCKS _WASI_EMULATED_GETPID _GNU_SOURCE".split(" ").map(name => `-D${name}`),
     "-I", "/headers/linux", "-I", "/headers/include", "-I", "/headers", "-I", "/headers/common"];
 export const CXX = ["-x", "c++", "-std=gnu++17", "-fdeprecated-macro", "-fcxx-exceptions"];
@@ -72,24 +72,22 @@ export function diagnose(said, name) {
 }
 
 export class Pipeline {
-    // `load(name)` resolves to the bytes of a file of build.mjs; `runLLVM` is that of @yowasp/clang.
-    constructor(load, runLLVM) {
-        Object.assign(this, {load, runLLVM});
-    }
-
-    async start() {
+    // `unpacked(url)` resolves to a response with the bytes of a file that build.mjs has written into the folder.
+    static async start(folder, unpacked) {
+        globalThis.unpacked = unpacked; // build.mjs has made @yowasp/clang call it
+        const own = new Pipeline, {runLLVM} = await import(new URL("clang/bundle.js", folder));
+        const load = async name => new Uint8Array(await (await unpacked(new URL(name, folder))).arrayBuffer());
         const names = ["headers.json", "cu2cpp.wasm", "library.a", "prelude.ii", "prelude.macros", "prelude.pch"];
-        const [headers, translator, library, text, macros, stored] = await Promise.all(names.map(this.load));
+        const [, headers, translator, library, bytes, macros, stored] = await Promise.all([runLLVM(null, {}, {fetchProgress() {}}), ...names.map(load)]);
+        const text = decode(bytes);
         // The files of @yowasp/clang take /.. for nothing, so that the options -I /headers and -I /headers/common find "../common/book.h".
-        const own = new Set([...decode(text).matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1].replaceAll("/..", "")));
-        this.prelude = {text: decode(text), bytes: text, macros: decode(macros), stored,
-            headers: emptied(JSON.parse(decode(headers)), own)};
-        this.translator = await WebAssembly.compile(translator);
-        this.library = library;
+        const known = new Set([...text.matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1].replaceAll("/..", "")));
+        own.prelude = {text, bytes, macros: decode(macros), stored, headers: emptied(JSON.parse(decode(headers)), known)};
+        return Object.assign(own, {runLLVM, library, translator: await WebAssembly.compile(translator)});
     }
 
     // Compiles and links a program. Returns {diagnostics, module, times}; without a module, the diagnostics say why.
-    async compile(text, name, progress = () => {}) {
+    async compile({text, name = "program.cu"}, progress = () => {}) {
         const {runLLVM} = this, times = {}, diagnostics = [];
         const timed = async (what, step) => {
             const start = performance.now();
@@ -110,30 +108,30 @@ export class Pipeline {
                 "-iquote", `/headers/${name.replace(/[^/]*$/, "")}`, "-o", "-", name], source);
             return {...done, text: done.status ? "" : after(done.printed, name)};
         };
-        const host = await timed("preprocess", () => preprocess([]));
+        const host = await timed("preprocesses", () => preprocess([]));
         if (host.status)
             return refused(host.said);
-        const device = /\b__CUDA_ARCH__\b/.test(text) && await timed("preprocess", () => preprocess(["-D__CUDA_ARCH__=800"]));
+        const device = /\b__CUDA_ARCH__\b/.test(text) && await timed("preprocesses", () => preprocess(["-D__CUDA_ARCH__=800"]));
         if (device.status)
             return refused(device.said);
         const whole = own.text + host.text, forDevice = device && own.text + device.text;
-        const translated = await timed("translate", () => translate(this.translator, whole, [], forDevice));
+        const translated = await timed("translates", () => translate(this.translator, whole, [], forDevice));
         if (translated.status)
             return refused(translated.said);
         const known = translated.text.startsWith(own.text);
         const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
             : {"in.ii": translated.text};
-        const object = await timed("compile", () => tool(runLLVM, ["clang++", ...CLANG, ...TRANSLATED, ...WARNINGS, "-emit-obj",
+        const object = await timed("compiles", () => tool(runLLVM, ["clang++", ...CLANG, ...TRANSLATED, ...WARNINGS, "-emit-obj",
             ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o",
             "/in.ii"], input));
         if (object.status)
             return refused(object.said);
         diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));
-        const linked = await timed("link", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
+        const linked = await timed("links", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
             {"out.o": object.written["out.o"], "library.a": this.library}));
         if (linked.status)
             return refused(linked.said);
-        const module = await timed("load", () => WebAssembly.compile(linked.written["out.wasm"]));
+        const module = await timed("loads", () => WebAssembly.compile(linked.written["out.wasm"]));
         const explain = () => {
             const lines = translate(this.translator, whole, ["-e"], forDevice).said.matchAll(/^(.*?):(\d+): (.*: fibers: .*)$/gm);
             return [...lines].map(([, file, line, text]) => ({line: file === name ? +line : 1, column: 1, severity: "error", text}));
@@ -141,41 +139,47 @@ export class Pipeline {
         return {diagnostics, module, times, explain};
     }
 
-    // Compiles and runs what a message {text, name, args} asks for, and tells the rest of the worker's contract to `post`.
-    async run({text, name = "program.cu", args = []}, post) {
-        const progress = (what, done = 0, total = 0) => post({progress: {what, done, total}});
-        const {diagnostics, module, times, explain} = await this.compile(text, name, progress);
+    // Compiles what a message {text, name, args} asks for, has it run by `execute`, and tells the rest of the worker's contract to `post`.
+    async run(asked, post, execute) {
+        const {diagnostics, module, times, explain} = await this.compile(asked, what => post({progress: {what, done: 0, total: 0}}));
         post({diagnostics});
         if (!module)
             return post({end: {status: "does not compile", times}});
-        progress("run");
-        const decoders = {1: new TextDecoder(), 2: new TextDecoder()}, start = performance.now();
-        let printed = 0, status;
-        const write = (number, bytes) => {
-            printed += bytes.length;
-            if (printed > MOST_OUTPUT)
-                throw new Exit("more than 1 MB of output");
-            const text = decoders[number].decode(bytes.slice(), {stream: true});
-            if (text)
-                post({[number === 1 ? "out" : "err"]: text});
-        };
-        const renamed = (file, bytes) => post({file: {name: file, bytes}});
-        const words = Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files = new Map;
-        try {
-            status = run(module, {args: words, files, write, renamed});
-            files.forEach((bytes, file) => renamed(file, bytes));
-        } catch (error) {
-            if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError))
-                throw error;
-            status = `the program was ended: ${error.message}`;
-        }
+        post({progress: {what: "runs", done: 0, total: 0}});
+        let {status, time} = await execute({module, ...asked}, post);
         if (status === "fibers") { // a thread has waited in a kernel that is not split into loops
             post({diagnostics: [...diagnostics, ...explain()]});
             status = "it needs a stack for each thread, which a page does not have yet";
         }
-        times.run = performance.now() - start;
-        post({end: {status, times}});
+        post({end: {status, times: {...times, run: time}}});
     }
+}
+
+// Runs a program and passes on what it prints and draws. Returns {status, time}.
+export function execute({module, name = "program.cu", args = []}, post) {
+    const decoders = {1: new TextDecoder(), 2: new TextDecoder()}, start = performance.now(), files = new Map;
+    let printed = 0, drawn = 0, status;
+    const write = (number, bytes) => {
+        printed += bytes.length;
+        if (printed > MOST_OUTPUT)
+            throw new Exit("more than 1 MB of output");
+        const text = decoders[number].decode(bytes.slice(), {stream: true});
+        if (text)
+            post({[number === 1 ? "out" : "err"]: text});
+    };
+    const renamed = (name, bytes) => {
+        drawn += bytes.length;
+        if (drawn > MOST_MEMORY)
+            throw new Exit("more than 1 GB of files");
+        post({file: {name, bytes}});
+    };
+    try {
+        status = run(module, {args: Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files, write, renamed});
+        files.forEach((bytes, name) => renamed(name, bytes.slice()));
+    } catch (error) {
+        status = error instanceof Exit ? error.status : `the program was ended: ${error.message}`;
+    }
+    return {status, time: performance.now() - start};
 }
 
 // Adds a file to a tree of folders.
