@@ -262,7 +262,7 @@ def test_a_page_from_the_disk_says_what_it_needs(site, tmp_path):
 # ---- the compiler ----
 
 PROGRAMS = """chapter04/add_loop_gpu chapter04/julia_gpu chapter05/dot chapter05/matmul_shared chapter05/reduction
-    chapter09/hist_gpu_shmem_atomics""".split()
+    chapter09/hist_gpu_shmem_atomics appendix_a/hashtable_gpu""".split()
 
 
 @pytest.fixture

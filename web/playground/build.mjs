@@ -103,7 +103,7 @@ const text = write("prelude.ii", await preprocess(...CUDA, "prelude.h"));
 const predefined = new Set((await preprocess("-dM", "none.h")).split("\n"));
 const macros = (await preprocess(...CUDA, "-dM", "prelude.h")).split("\n").filter(line => !predefined.has(line));
 write("prelude.macros", macros.join("\n"));
-const translated = translate(await WebAssembly.compile(cu2cpp), text, []);
+const translated = translate(await WebAssembly.compile(cu2cpp), text);
 if (translated.text !== text) // then a page would need both texts
     throw new Error(`the headers of the prelude have something to translate: ${translated.said}`);
 write("prelude.pch", (await must(["clang++", ...CLANG, ...TRANSLATED, "-w", "-emit-pch", "-o", "/out.pch", "prelude.h"],
@@ -111,6 +111,7 @@ write("prelude.pch", (await must(["clang++", ...CLANG, ...TRANSLATED, "-w", "-em
 
 for (const name of ["pipeline.js", "wasi.js", "worker.js"])
     cpSync(join(HERE, name), join(OUT, name));
+cpSync(join(HERE, "node_modules/binaryen/index.js"), join(OUT, "binaryen.js"));
 
 // ---- clang, without the headers of other processors and languages ----
 

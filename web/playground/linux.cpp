@@ -25,7 +25,7 @@ extern "C" {
 #define PAGE(name) __attribute__((import_module("playground"), import_name(name))) // of wasi.js
 int playground_name(char *to, int most) PAGE("name");
 void playground_call(const void *kernel) PAGE("call");
-[[noreturn]] void playground_fibers() PAGE("fibers");
+void playground_swap(emscripten_fiber_t *from, emscripten_fiber_t *to) PAGE("swap");
 
 char *program_invocation_name, *program_invocation_short_name;
 
@@ -102,14 +102,19 @@ int mkostemps(char *name, int ending, int) {
     return open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
 }
 
-// ---- fibers: none yet ----
+// ---- fibers: wasi.js switches them ----
 
-void emscripten_fiber_init(emscripten_fiber_t *, void (*)(void *), void *, void *, size_t, void *, size_t) {}
-void emscripten_fiber_init_from_current_context(emscripten_fiber_t *, void *, size_t) {}
+void emscripten_fiber_init(emscripten_fiber_t *fiber, void (*entry)(void *), void *argument, void *stack,
+                           size_t size, void *saved, size_t bytes) {
+    *fiber = {entry, (void *)entry, argument, (char *)stack + size, saved, (char *)saved + bytes};
+}
 
-void emscripten_fiber_swap(emscripten_fiber_t *, emscripten_fiber_t *) {
-    fflush(stdout);
-    playground_fibers();
+void emscripten_fiber_init_from_current_context(emscripten_fiber_t *fiber, void *saved, size_t bytes) {
+    *fiber = {nullptr, nullptr, nullptr, nullptr, saved, (char *)saved + bytes};
+}
+
+void emscripten_fiber_swap(emscripten_fiber_t *from, emscripten_fiber_t *to) {
+    playground_swap(from, to);
 }
 
 } // extern "C"

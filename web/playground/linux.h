@@ -58,7 +58,13 @@ typedef struct cpu_set_t cpu_set_t;
 
 typedef struct {
     int unused;
-} posix_spawn_file_actions_t, posix_spawnattr_t, emscripten_fiber_t;
+} posix_spawn_file_actions_t, posix_spawnattr_t;
+typedef struct {           // wasi.js knows it
+    void (*entry)(void *); // called when the fiber runs for the first time; null if it runs already
+    void *root, *argument; // the function where its calls begin: null is the program's first
+    void *stack;           // the pointer to the stack
+    void *saved, *end;     // where Asyncify saves the calls and their locals
+} emscripten_fiber_t;
 
 #ifdef __cplusplus
 extern "C" {

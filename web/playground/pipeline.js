@@ -43,11 +43,11 @@ export async function tool(runLLVM, args, files) {
 }
 
 export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld", "-o", output,
-    "/usr/lib/wasm32-wasip1/crt1-command.o", ...objects, ...LIBRARIES, "--strip-all", "--export-table", "-z", "stack-size=1048576",
+    "/usr/lib/wasm32-wasip1/crt1-command.o", ...objects, ...LIBRARIES, "--strip-all", "--export-table", "--export=__stack_pointer", "-z", "stack-size=1048576",
     `--max-memory=${MOST_MEMORY}`], files);
 
 // Runs cu2cpp; returns what it has written, and what it said.
-export function translate(module, text, options, device) {
+export function translate(module, text, device, options = []) {
     const files = new Map([["in.ii", encode(text)], ...device ? [["device.ii", encode(device)]] : []]), said = [];
     const args = [...options, ...device ? ["-d", "device.ii"] : [], "-o", "out.ii", "in.ii"]; // without GNU, options come first
     const write = (number, bytes) => said.push(decode(bytes.slice()));
@@ -83,7 +83,7 @@ export class Pipeline {
         // The files of @yowasp/clang take /.. for nothing, so that the options -I /headers and -I /headers/common find "../common/book.h".
         const known = new Set([...text.matchAll(/^# \d+ "(\/headers\/[^"]*)" 1/gm)].map(match => match[1].replaceAll("/..", "")));
         own.prelude = {text, bytes, macros: decode(macros), stored, headers: emptied(JSON.parse(decode(headers)), known)};
-        return Object.assign(own, {runLLVM, library, translator: await WebAssembly.compile(translator)});
+        return Object.assign(own, {folder, runLLVM, library, translator: await WebAssembly.compile(translator)});
     }
 
     // Compiles and links a program. Returns {diagnostics, module, times}; without a module, the diagnostics say why.
@@ -115,7 +115,7 @@ export class Pipeline {
         if (device.status)
             return refused(device.said);
         const whole = own.text + host.text, forDevice = device && own.text + device.text;
-        const translated = await timed("translates", () => translate(this.translator, whole, [], forDevice));
+        const translated = await timed("translates", () => translate(this.translator, whole, forDevice));
         if (translated.status)
             return refused(translated.said);
         const known = translated.text.startsWith(own.text);
@@ -131,26 +131,35 @@ export class Pipeline {
             {"out.o": object.written["out.o"], "library.a": this.library}));
         if (linked.status)
             return refused(linked.said);
-        const module = await timed("loads", () => WebAssembly.compile(linked.written["out.wasm"]));
-        const explain = () => {
-            const lines = translate(this.translator, whole, ["-e"], forDevice).said.matchAll(/^(.*?):(\d+): (.*: fibers: .*)$/gm);
-            return [...lines].map(([, file, line, text]) => ({line: file === name ? +line : 1, column: 1, severity: "error", text}));
-        };
-        return {diagnostics, module, times, explain};
+        let program = linked.written["out.wasm"];
+        if (input["in.ii"].includes("::cuda_cpu::Fibers")) // the threads of a kernel wait, and it is not split into loops
+            program = await timed("makes switches of stacks", () => this.withSwitches(program));
+        const module = await timed("loads", () => WebAssembly.compile(program));
+        return {diagnostics, module, times};
+    }
+
+    // Asyncify makes it possible to leave the functions that call swap() of wasi.js, and to continue them.
+    async withSwitches(program) {
+        const {default: binaryen} = await (this.binaryen ??= import(new URL("binaryen.js", this.folder)));
+        const module = binaryen.readBinary(program);
+        const {MutableGlobals, NontrappingFPToInt, SignExt, BulkMemory, BulkMemoryOpt, Multivalue, ReferenceTypes} = binaryen.Features;
+        module.setFeatures(MutableGlobals | NontrappingFPToInt | SignExt | BulkMemory | BulkMemoryOpt | Multivalue | ReferenceTypes);
+        binaryen.setOptimizeLevel(0); // the program is not faster with more, and this takes ten times as long
+        binaryen.setPassArgument("asyncify-imports", "playground.swap");
+        module.runPasses(["asyncify"]);
+        const bytes = module.emitBinary();
+        module.dispose();
+        return bytes;
     }
 
     // Compiles what a message {text, name, args} asks for, has it run by `execute`, and tells the rest of the worker's contract to `post`.
     async run(asked, post, execute) {
-        const {diagnostics, module, times, explain} = await this.compile(asked, what => post({progress: {what, done: 0, total: 0}}));
+        const {diagnostics, module, times} = await this.compile(asked, what => post({progress: {what, done: 0, total: 0}}));
         post({diagnostics});
         if (!module)
             return post({end: {status: "does not compile", times}});
         post({progress: {what: "runs", done: 0, total: 0}});
-        let {status, time} = await execute({module, ...asked}, post);
-        if (status === "fibers") { // a thread has waited in a kernel that is not split into loops
-            post({diagnostics: [...diagnostics, ...explain()]});
-            status = "it needs a stack for each thread, which a page does not have yet";
-        }
+        const {status, time} = await execute({module, ...asked}, post);
         post({end: {status, times: {...times, run: time}}});
     }
 }

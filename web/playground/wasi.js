@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs a program of WASI (preview 1) with files in memory: what its C library calls for arguments, output, files, clock and exit status.
 const BADF = 8, EXIST = 20, INVAL = 28, ISDIR = 31, NOENT = 44, NOSYS = 52;
-const DIRECTORY = 3, REGULAR = 4, TERMINAL = 2;
+const DIRECTORY = 3, REGULAR = 4, TERMINAL = 2, REWINDING = 2; // the last is of Asyncify
 
 export class Exit extends Error {
     constructor(status) {
@@ -35,7 +35,7 @@ class File {
 // Returns the exit status; traps are exceptions.
 export function run(module, {args, files = new Map, write, renamed}) {
     const store = new Map([...files].map(([path, bytes]) => [path, new File(bytes)])), open = new Map;
-    let memory, table, next = 4, last = 0;
+    let memory, table, calls, next = 0, unused = 4, last = 0;
     const view = () => new DataView(memory.buffer), bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
     const text = (at, size) => new TextDecoder().decode(bytes(at, size));
     const path = (at, size) => text(at, size).split("/").filter(part => part && part !== ".").join("/");
@@ -178,8 +178,8 @@ export function run(module, {args, files = new Map, write, renamed}) {
             const name = path(at, size);
             if (!store.has(name)) {
                 if (isFolder(name)) {
-                    open.set(next, {folder: true, at: 0, file: new File});
-                    set32(result, next++);
+                    open.set(unused, {folder: true, at: 0, file: new File});
+                    set32(result, unused++);
                     return 0;
                 }
                 if (!(create & 1))
@@ -190,8 +190,8 @@ export function run(module, {args, files = new Map, write, renamed}) {
             const file = store.get(name);
             if (create & 8)
                 file.size = 0;
-            open.set(next, {file, at: 0, append: flags & 1});
-            set32(result, next++);
+            open.set(unused, {file, at: 0, append: flags & 1});
+            set32(result, unused++);
             return 0;
         },
         path_filestat_get(fd, look, at, size, result) {
@@ -221,8 +221,15 @@ export function run(module, {args, files = new Map, write, renamed}) {
             bytes(at, name.length).set(name);
             return name.length;
         },
-        fibers() {
-            throw new Exit("fibers");
+        // Leaves a fiber: its calls return, and Asyncify saves them. proceed() continues with the next one, and its calls with this one.
+        swap(from, to) {
+            if (!calls.asyncify_get_state)
+                throw new Exit("a thread waits in a kernel that has no stacks for threads");
+            if (calls.asyncify_get_state() === REWINDING)
+                return calls.asyncify_stop_rewind();
+            set32(from + 12, calls.__stack_pointer.value);
+            calls.asyncify_start_unwind(from + 16);
+            next = to;
         },
         call(kernel) {
             const called = kernel > 0 && kernel < table.length && table.get(kernel);
@@ -231,11 +238,25 @@ export function run(module, {args, files = new Map, write, renamed}) {
     };
     const missing = {get: (own, name) => own[name] ?? (() => NOSYS)};
     const instance = new WebAssembly.Instance(module, {wasi_snapshot_preview1: new Proxy(wasi, missing), playground});
-    memory = instance.exports.memory;
-    table = instance.exports.__indirect_function_table;
+    calls = instance.exports;
+    memory = calls.memory;
+    table = calls.__indirect_function_table;
+    function proceed(fiber) {
+        calls.asyncify_stop_unwind();
+        const [entry, root, argument, stack] = new Uint32Array(memory.buffer, fiber, 4);
+        calls.__stack_pointer.value = stack;
+        if (entry)
+            set32(fiber, 0);
+        else
+            calls.asyncify_start_rewind(fiber + 16);
+        next = 0;
+        root ? table.get(root)(argument) : calls._start();
+    }
     let status = 0;
     try {
-        instance.exports._start();
+        calls._start();
+        while (next)
+            proceed(next);
     } catch (error) {
         if (!(error instanceof Exit))
             throw error;
