@@ -74,7 +74,8 @@ def press_run(pages, tmp_path):
 def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
     """Opens a page of a folder, as a server at localhost sends it, and runs a script in it: the body of an async function, with
     until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`;
-    `instead` has texts of scripts that are sent in place of files."""
+    `instead` has texts of scripts that are sent in place of files. After a request for `offline` the server answers none.
+    """
     said = queue.Queue()
     script = f"""const until = async (condition, what = condition) => {{
             for (const begin = Date.now(); !condition(); await new Promise(next => setTimeout(next, 10)))
@@ -84,7 +85,7 @@ def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
         (async () => {{ {script} }})().catch(error => `${{error.stack}}; ${{document.body.innerText}}`)
             .then(result => fetch("/said", {{method: "POST", body: JSON.stringify(result ?? null)}}));"""
 
-    sent = {"visit.js": script, **instead}
+    sent, lost = {"visit.js": script, **instead}, threading.Event()
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments):
@@ -100,7 +101,11 @@ def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
             path = self.path.partition("?")[0][1:]
             if asked is not None:
                 asked.append(path)
-            if path in sent:
+            if path == "offline":
+                lost.set()
+            if lost.is_set():
+                self.connection.close()
+            elif path in sent:
                 self.answer("text/javascript", sent[path])
             elif path == page.partition("#")[0]:
                 text = (

@@ -163,10 +163,15 @@ def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
     if path not in PROGRAMS or (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
         return ""
+    here = editor and not why_not(given.program)
+    web = f' or <a href="../my/{given.name}.html">in the browser</a>' * bool(here)
+    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code>{web}</p>\n{hints(given)}"
+
+
+def hints(given):
     steps = zip(("terms", "words of the solution", "outline"), exercises.HINTS.values())
     folded = '<details><summary>hint {}: {}</summary><pre class="hint">{}</pre></details>\n'.format
-    hints = [folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1)]
-    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{''.join(hints)}"
+    return "".join(folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1))
 
 
 def printed(path):
@@ -268,6 +273,7 @@ def rows():
             yield term, "", f"docs/terms.html#{name}"
     if editor:
         yield "playground", "CUDA that you change, compile and run in the page", "playground.html"
+        yield "exercises", "all exercises, and which of them you have done in the browser", "exercises.html"
 
 
 # ---- the programs as WebAssembly ----
@@ -336,7 +342,10 @@ def make_playground(folder):
     if not shutil.which("node") or not modules.exists():
         return "node and the packages of web/playground: make setup site"
     subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
-    editor["bytes"] = sum(file.stat().st_size for file in made.rglob("*.packed"))
+    files = [
+        file for file in made.rglob("*.packed") if not file.name.startswith("check.")
+    ]  # which are fetched for --check
+    editor["bytes"] = sum(file.stat().st_size for file in files)
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
     tool = modules / ".bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
@@ -349,6 +358,23 @@ def playground():
     given = {"program": "first", "options": "", "open": ""}
     text = (PLAYGROUND / "first.cu").read_text().partition("\n")[2]  # without the line of the licence
     return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{coloured(text, 'first.cu', linespans='L')}"
+
+
+def exercise_page(given):
+    """The page in which a reader writes an exercise."""
+    about = "Write what the comments <code>Task:</code> ask for. <em>Run</em> compiles it, and its check says whether it is right."
+    about += f" The browser keeps it; <em>Download</em> gives the file that <code>make grade</code> takes. {hints(given)}"
+    settings = {"program": f"my/{given.name}", "options": given.options, "open": "", "exercise": ""}
+    text = coloured(given.written(), "exercise.cu", linespans="L")
+    head = f"<h1>Exercise {given.name}</h1>\n<p>{escape(given.program.title)}</p><p>{about}</p>\n"
+    return head + runner("../..", settings) + text
+
+
+def list_of_exercises(every):
+    item = '<li data-exercise="my/{0}"><a href="my/{0}.html">{0}</a> {1}, {2}</li>'.format
+    items = "".join(item(one.name, one.stars() * "★", escape(one.program.title)) for one in every)
+    script = '<script src="playground/progress.js" defer></script>'
+    return f'<h1>Exercises</h1>\n<p id="count"></p><ol class="exercises">{items}</ol>{script}'
 
 
 def main():
@@ -365,11 +391,20 @@ def main():
         wide = lambda match: WIDE.format("table or code", match[0])
         html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
         top = os.path.relpath(folder, page.parent)
-        more = f' <a href="{top}/playground.html">Playground</a>' * bool(editor)
+        more = (
+            f' <a href="{top}/playground.html">Playground</a> <a href="{top}/exercises.html">Exercises</a>'
+            * bool(editor)
+        )
         write(page, FRAME.format(title=title, top=top, kind=kind, main=html, more=more, head=head))
 
     if editor:
         put(folder / "playground.html", playground(), "playground", POLICY)
+        own = [one for one in exercises.exercises() if not why_not(one.program)]
+        for one in own:
+            put(folder / f"my/{one.name}.html", exercise_page(one), "exercise", POLICY)
+        put(folder / "exercises.html", list_of_exercises(own), "exercises", POLICY)
+        shutil.copyfile(PLAYGROUND / "offline.js", folder / "offline.js")
+        shutil.copyfile(PLAYGROUND / "progress.js", folder / "playground/progress.js")
     for path in pages:  # linked() appends to this list during the loop
         page = folder / address(path)
         if address(path) == path:

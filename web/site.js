@@ -139,7 +139,8 @@ async function run() {
         });
         while (frames.length && status !== "stopped")
             await new Promise(resolve => setTimeout(resolve, 40));
-        const means = editor && status === 0 ? "ended" : MEANING[status]; // what a reader wrote may verify nothing
+        const own = editor && status === 0 && !("exercise" in panel.dataset);
+        const means = own ? "ended" : MEANING[status]; // what a reader wrote may verify nothing
         state.textContent = (typeof status === "number" ? `status ${status}${means ? `: ${means}` : ""}` : status) +
             (seconds ? `, ${seconds.toFixed(2)} s` : "") + says;
     } catch (error) {

@@ -148,21 +148,22 @@ def test_errors_are_at_their_lines(play):
 
 
 def test_what_does_not_end_is_stopped(play):
-    """A compiler that fails says so. The next run works."""
+    """By Stop, or after 60 s. A compiler that fails says so. The next run works."""
     got = play(
         "playground.html",
-        """await begin(); const said = [];
-        for (const word of ["ENDLESS", "BROKEN"]) {
+        """await begin(); const said = [], wait = setTimeout;
+        for (const word of ["ENDLESS", "BROKEN", "LATE ENDLESS"]) {
+            if (word.startsWith("LATE")) window.setTimeout = (call, ms) => wait(call, ms === 60000 ? 500 : ms);
             await typed(word); go.click();
             if (word === "ENDLESS") { await until(() => output.textContent); form.requestSubmit(); stop.click(); }
             await until(() => !go.disabled); said.push([state.textContent, output.textContent.length]);
-            button("Reset").click(); content().focus();
+            button("Reset").click(); content().focus(); window.setTimeout = wait;
         }
         await ran(); return [...said, state.textContent];""",
     )
     assert got[0][0] == "stopped"
     assert got[1][0].startswith("the compiler failed: ") and "out of memory" in got[1][0]
-    assert got[2].startswith("status 0")
+    assert got[2][0] == "stopped after 60 s" and got[3].startswith("status 0")
 
 
 def test_a_link_shows_its_text_and_does_nothing_else(play):
@@ -243,7 +244,41 @@ def test_the_keyboard_reaches_everything(play):
         return [content().ariaLabel, stops.map(one => one.ariaLabel ?? one.textContent), state.role ?? state.getAttribute("role")];""",
     )
     assert label.startswith("text of the program") and state == "status"
-    assert order[:3] == ["Run", "Reset", "Link"] and order[-2:] == [label, "output"]
+    assert order[:5] == ["Run", "Reset", "Link", "Download", "Open"] and order[-2:] == [label, "output"]
+
+
+def test_exercises_are_listed(play):
+    """With what the browser has seen of them"""
+    state, count, listed = play(
+        "blank.html",
+        """const [, page] = await inner("my/chapter05/dot.html"), said = page.querySelector("#run [role=status]");
+        page.querySelector("#run form").requestSubmit(); await until(() => said.textContent.startsWith("status"));
+        const list = Object.assign(document.createElement("iframe"), {src: "exercises.html"}), find = what =>
+            list.contentDocument?.querySelector(what)?.textContent;
+        document.body.append(list); await until(() => find("#count"));
+        return [said.textContent, find("#count"), find("[data-exercise='my/chapter05/dot']")];""",
+    )
+    assert (
+        state.startswith("status 0: result verified")
+        and count.startswith("1 of ")
+        and listed.endswith(": done")
+    )
+
+
+def test_a_second_visit_needs_no_network(play):
+    state = play(
+        "blank.html",
+        """const address = "chapter05/dot.cu.html", run = async page => {
+            page.querySelector("#run form").requestSubmit(); const said = page.querySelector("#run [role=status]");
+            await until(() => said.textContent.startsWith("status")); return said.textContent;
+        };
+        await run((await inner(address))[1]);
+        for (const one of [address, "site.js", "site.css", "playground/editor.js"])
+            while (!await caches.match("/" + one)) await new Promise(next => setTimeout(next, 50));
+        await fetch("/offline").catch(() => {});
+        return run((await inner(address))[1]);""",
+    )
+    assert state.startswith("status 0")
 
 
 @needs_browser
@@ -306,19 +341,49 @@ def test_programs_run(compiled):
     assert "Does GPU value" in "".join(told(answers[2], "out"))
 
 
+def test_an_exercise_is_judged(compiled):
+    """A wrong, a racy and a right solution; races are looked for where the box is ticked, and named with the line."""
+    dot = text_of("chapter05/dot").replace('"../common/', '"../../common/')
+    barrier = "__syncthreads();"
+    last = dot.rindex(barrier, 0, dot.index("int main("))
+    racy = dot[:last] + dot[last + len(barrier) :]
+    given = {"name": "my/chapter05/dot.cu", "args": ["--size", "300"], "check": True}
+    wrong, race, right, bounds = compiled(
+        {**given, "text": dot.replace("cache[cacheIndex] += ", "cache[cacheIndex] -= ")},
+        {**given, "text": racy},
+        {**given, "text": dot},
+        {**given, "text": dot.replace("cache[cacheIndex + i]", "cache[cacheIndex + 2 * i]")},
+    )
+    assert [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds)] == [1, 1, 0, 1]
+    line = racy[: racy.index("cache[cacheIndex] += ")].count("\n") + 1
+    assert re.search(rf"race in kernel dot, .* at dot.cu:{line}", "".join(told(race, "err")), re.S)
+    assert "".join(told(wrong, "err")).count("race") == 0 and "shared memory cache" in "".join(
+        told(bounds, "err")
+    )
+
+
 def test_errors_name_the_line(compiled):
-    """A missing `;` is reported at its line; endless output is cut; a trap is an end with a reason."""
+    """A missing `;` is reported at its line; a trap is an end with a reason; output, memory and files are limited."""
     dot = text_of("chapter05/dot")
     line = dot[: dot.index("HANDLE_LAUNCH();")].count("\n") + 1
     endless = '#include <stdio.h>\nint main() { for (;;) puts("0123456789"); }\n'
-    missing, output, trap = compiled(
+    memory = (
+        "#include <stdlib.h>\nint main() { int mb = 0; while (malloc(1 << 20)) mb++; return mb / 100; }\n"
+    )
+    files = """#include <stdio.h>
+        char block[1 << 20];
+        int main() { FILE *f = fopen("x", "wb"); for (;;) { fwrite(block, 1, sizeof block, f); rewind(f); } }"""
+    missing, output, trap, *limits = compiled(
         {"text": dot.replace("HANDLE_LAUNCH();", "HANDLE_LAUNCH()", 1), "name": "chapter05/dot.cu"},
         {"text": endless},
         {"text": "int main() { __builtin_trap(); }\n"},
+        {"text": memory},
+        {"text": files},
     )
     assert [(d["line"], d["severity"]) for d in told(missing, "diagnostics")[0]] == [(line, "error")]
     assert told(output, "end")[0]["status"] == "more than 1 MB of output"
     assert "unreachable" in told(trap, "end")[0]["status"]
+    assert [told(one, "end")[0]["status"] for one in limits] == [10, "more than 1 GB of files"]
 
 
 def test_the_pages_compile(play):
@@ -328,7 +393,8 @@ def test_the_pages_compile(play):
     right, printed, stopped, wrong, lines = play(
         "chapter05/dot.cu.html",
         f"""change.click(); await begin(); await ran(); const right = [state.textContent, output.textContent];
-        const load = async text => {{ location.hash = await playground.fragment(text, ""); await until(() => shows(text.split("\\n")[0])); }};
+        const load = async text => {{
+            location.hash = await playground.fragment(text, ""); await until(() => shows(text.split("\\n")[0])); }};
         await load({json.dumps(endless)}); go.click(); await until(() => output.textContent.includes("begins")); stop.click();
         await until(() => !go.disabled); const stopped = state.textContent;
         await load({json.dumps(dot.replace("HANDLE_LAUNCH();", "HANDLE_LAUNCH()", 1))}); await ran();

@@ -8,7 +8,7 @@ import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
 import {gzipSync} from "node:zlib";
 import {runLLVM} from "@yowasp/clang";
-import {CLANG, CUDA, CXX, link, place, tool, TRANSLATED, translate} from "./pipeline.js";
+import {CHECK, CLANG, CUDA, CXX, link, place, tool, TRANSLATED, translate} from "./pipeline.js";
 
 const HERE = dirname(fileURLToPath(import.meta.url)), ROOT = join(HERE, "../.."), [OUT, BUILD] = process.argv.slice(2);
 const STUBS = ["link.h", "setjmp.h", "spawn.h", "sys/mman.h", "sys/resource.h", "sys/wait.h", "emscripten/fiber.h"];
@@ -84,8 +84,8 @@ const linked = await link(runLLVM, "out.wasm", Object.keys(translator), translat
 if (linked.status)
     throw new Error(linked.said);
 const cu2cpp = write("cu2cpp.wasm", linked.written["out.wasm"]);
-// OpenGL, Emscripten, and what --check calls are left out.
-const runtime = within("cucc/runtime").filter(path => !/\/(gl|wasm|race_unit)[.]cpp$/.test(path));
+// OpenGL and Emscripten are left out.
+const runtime = within("cucc/runtime").filter(path => !/\/(gl|wasm)[.]cpp$/.test(path));
 const cuda = {...sources("cucc/runtime")};
 cuda.headers.include = headers.include;
 const library = {
@@ -99,15 +99,18 @@ write("library.a", (await must(["ar", "rcs", "library.a", ...Object.keys(library
 
 const files = {headers, "prelude.h": PRELUDE.map(name => `#include "${name}"\n`).join(""), "none.h": ""};
 const preprocess = async (...more) => (await must(["clang++", ...CLANG, ...CXX, "-E", "-o", "-", ...more], files)).printed;
-const text = write("prelude.ii", await preprocess(...CUDA, "prelude.h"));
-const predefined = new Set((await preprocess("-dM", "none.h")).split("\n"));
-const macros = (await preprocess(...CUDA, "-dM", "prelude.h")).split("\n").filter(line => !predefined.has(line));
-write("prelude.macros", macros.join("\n"));
-const translated = translate(await WebAssembly.compile(cu2cpp), text);
-if (translated.text !== text) // then a page would need both texts
-    throw new Error(`the headers of the prelude have something to translate: ${translated.said}`);
-write("prelude.pch", (await must(["clang++", ...CLANG, ...TRANSLATED, "-w", "-emit-pch", "-o", "/out.pch", "prelude.h"],
-    {"prelude.h": text})).written["out.pch"]);
+const predefined = new Set((await preprocess("-dM", "none.h")).split("\n")), module = await WebAssembly.compile(cu2cpp);
+for (const [kind, more] of Object.entries({prelude: {defines: [], options: []}, check: CHECK})) {
+    const defines = [...CUDA, ...more.defines], options = [...TRANSLATED, ...more.options];
+    const text = write(`${kind}.ii`, await preprocess(...defines, "prelude.h"));
+    const macros = (await preprocess(...defines, "-dM", "prelude.h")).split("\n").filter(line => !predefined.has(line));
+    write(`${kind}.macros`, macros.join("\n"));
+    const translated = translate(module, text);
+    if (translated.text !== text) // then a page would need both texts
+        throw new Error(`the headers of the prelude have something to translate: ${translated.said}`);
+    write(`${kind}.pch`, (await must(["clang++", ...CLANG, ...options, "-w", "-emit-pch", "-o", "/out.pch", "prelude.h"],
+        {"prelude.h": text})).written["out.pch"]);
+}
 
 for (const name of ["pipeline.js", "wasi.js", "worker.js"])
     cpSync(join(HERE, name), join(OUT, name));

@@ -75,12 +75,26 @@ function place(doc, {line, column, text, severity}) {
     return {from, to: from + (word ? word[0].length : 0), message: text, severity: /^(error|warning)$/.test(severity) ? severity : "info"};
 }
 
+// Starts the service worker, and has it keep what this page has fetched already. What is fetched later goes through it.
+async function offline() {
+    const {serviceWorker} = navigator;
+    if (!serviceWorker || location.protocol === "file:")
+        return;
+    const started = serviceWorker.controller || new Promise(resolve => serviceWorker.oncontrollerchange = resolve);
+    const late = new Promise(resolve => setTimeout(resolve, 2000));
+    try {
+        const {active} = await serviceWorker.register(new URL("../offline.js", WORKER)).then(() => serviceWorker.ready);
+        active.postMessage([location.pathname, ...performance.getEntriesByType("resource").map(one => one.name)]);
+        await Promise.race([started, late]);
+    } catch {} // a browser that keeps nothing
+}
+
 // ---- the panel ----
 
 // Turns the panel of site.js into one that runs the text of an editor, which takes the place of the page's source. Returns what site.js
 // uses. Nothing of the compiler is fetched before warm(), which a change by hand and a run call too.
 export async function open({panel, form, stop, state, output, add}) {
-    const {program, options} = panel.dataset, key = `cuda: ${program}`;
+    const {program, options, exercise} = panel.dataset, key = `cuda: ${program}`;
     const source = document.getElementById("L-1").closest("pre");
     const original = {text: source.textContent, options};
     let worker, receive, waiting, running, note = "", fromLink = location.hash.startsWith(PREFIX);
@@ -123,6 +137,7 @@ export async function open({panel, form, stop, state, output, add}) {
         view.dispatch({changes: {from: 0, to: view.state.doc.length, insert: text}});
     };
 
+    await offline();
     const first = await begin();
     const bar = form.querySelector("p");
     form.querySelector("details")?.remove();
@@ -132,7 +147,15 @@ export async function open({panel, form, stop, state, output, add}) {
     line.oninput = keep;
     const reset = add(bar, "button", {type: "button", onclick: () => show(original)}, "Reset");
     const share = add(bar, "button", {type: "button"}, "Link");
-    stop.after(reset, share);
+    const name = `${program.replace(/.*\//, "")}.cu`;
+    const save = add(bar, "button", {type: "button", onclick: () => {
+        const href = URL.createObjectURL(new Blob([view.state.doc.toString()]));
+        Object.assign(document.createElement("a"), {href, download: name}).click();
+    }}, "Download");
+    const file = Object.assign(document.createElement("input"), {type: "file", accept: ".cu", oninput: async () =>
+        show({text: await file.files[0].text(), options: line.value})});
+    const read = add(bar, "button", {type: "button", onclick: () => file.click()}, "Open");
+    stop.after(reset, share, save, read);
     share.onclick = async () => {
         const href = new URL(await fragment(view.state.doc.toString(), line.value), location.href).href;
         const copied = await navigator.clipboard?.writeText(href).then(() => " (copied)", () => "");
@@ -140,6 +163,7 @@ export async function open({panel, form, stop, state, output, add}) {
         add(state, "a", {href}, "link to this text");
         state.append(copied ?? "");
     };
+    check.checked = exercise !== undefined;
     const fetched = form.children[1], progress = document.createElement("progress");
     Object.assign(progress, {hidden: true, ariaLabel: "the compiler is fetched"});
     state.after(progress);
@@ -180,6 +204,14 @@ export async function open({panel, form, stop, state, output, add}) {
             view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "center"})});
             view.focus();
         }}, `line ${one.line}: ${one.text}`));
+    }
+
+    // What progress.js lists
+    function judge(status) {
+        if (exercise !== undefined && typeof status === "number")
+            try {
+                localStorage.setItem(`state: ${program}`, status ? "wrong" : "done");
+            } catch {} // a browser that keeps nothing
     }
 
     function advance({what, done, total}) {
@@ -256,6 +288,7 @@ export async function open({panel, form, stop, state, output, add}) {
                     const {run = 0, ...others} = end.times ?? {}, compiled = Object.values(others).reduce((sum, part) => sum + part, 0);
                     const says = compiled ? `, compiled in ${(compiled / 1000).toFixed(1)} s` : "";
                     const status = wrong ? `does not compile: ${wrong} ${wrong > 1 ? "errors" : "error"}` : end.status;
+                    judge(end.status);
                     finish(status, {seconds: run / 1000, says}, !!failed);
                     fetched.hidden ||= !failed;
                 }

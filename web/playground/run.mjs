@@ -7,7 +7,8 @@ import {pathToFileURL} from "node:url";
 import {gunzipSync} from "node:zlib";
 
 const folder = pathToFileURL(`${process.argv[2]}/`), {execute, Pipeline} = await import(new URL("pipeline.js", folder));
-const unpacked = async url => new Response(gunzipSync(readFileSync(new URL(`${url}.packed`))), {headers: {"content-type": "application/wasm"}});
+const headers = {"content-type": "application/wasm"};
+const unpacked = async url => new Response(gunzipSync(readFileSync(new URL(`${url}.packed`))), {headers});
 const pipeline = await Pipeline.start(folder, unpacked);
 const post = message => console.log(JSON.stringify(message, (key, value) => key === "bytes" ? Object.keys(value).length : value));
 for await (const line of createInterface({input: process.stdin}))

@@ -3,6 +3,8 @@
 const BADF = 8, EXIST = 20, INVAL = 28, ISDIR = 31, NOENT = 44, NOSYS = 52;
 const DIRECTORY = 3, REGULAR = 4, TERMINAL = 2, REWINDING = 2; // the last is of Asyncify
 
+const MOST_STORED = 1 << 30;
+
 export class Exit extends Error {
     constructor(status) {
         super(`exit ${status}`);
@@ -35,7 +37,7 @@ class File {
 // Returns the exit status; traps are exceptions.
 export function run(module, {args, files = new Map, write, renamed}) {
     const store = new Map([...files].map(([path, bytes]) => [path, new File(bytes)])), open = new Map;
-    let memory, table, calls, next = 0, unused = 4, last = 0;
+    let memory, table, calls, next = 0, unused = 4, last = 0, stored = 0;
     const view = () => new DataView(memory.buffer), bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
     const text = (at, size) => new TextDecoder().decode(bytes(at, size));
     const path = (at, size) => text(at, size).split("/").filter(part => part && part !== ".").join("/");
@@ -81,6 +83,8 @@ export function run(module, {args, files = new Map, write, renamed}) {
         set32(result, each(list, count, part => {
             if (!file)
                 write(fd, part);
+            else if ((stored += part.length) > MOST_STORED)
+                throw new Exit("more than 1 GB of files");
             else if (at === undefined) {
                 file.file.write(file.at = file.append ? file.file.size : file.at, part);
                 file.at += part.length;

@@ -51,16 +51,14 @@ struct Reports {
 ONLY(reports, Reports)
 
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
-[[maybe_unused]] const int at_end = on_exit(
-    [](int, void *) {
-        if (reports().shown == 0)
-            return;
-        fflush(nullptr);
-        if (reports().more)
-            print_line("races at %u more pairs of lines are not shown", reports().more);
-        _exit(EXIT_FAILURE);
-    },
-    nullptr);
+[[maybe_unused]] const int at_end = atexit([] {
+    if (reports().shown == 0)
+        return;
+    fflush(nullptr);
+    if (reports().more)
+        print_line("races at %u more pairs of lines are not shown", reports().more);
+    _exit(EXIT_FAILURE);
+});
 
 std::string task_name(const Task *task) {
     if (!task)
@@ -235,6 +233,14 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
 
 namespace cuda_cpu {
 
+#ifdef __wasm__
+std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &lines) {
+    std::vector<SourceLine> found;
+    for (uintptr_t line : lines)
+        found.push_back({program_invocation_short_name + (".cu:" + std::to_string(line)), false});
+    return found;
+}
+#else
 std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
     char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -281,5 +287,6 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
     }
     return found;
 }
+#endif
 
 } // namespace cuda_cpu
