@@ -10,6 +10,7 @@
 #: make exercise chapter05/dot write my/chapter05/dot.cu, the program without its kernel (docs/exercises.md)
 #: make old FILE=x.cu          build a CUDA program of 2010 into bin/old/x (docs/running.md)
 #: make docs site gallery      write the tables of the documents, the web pages, the pictures again
+#: make serve                  send the web pages to a browser on this machine, as the playground needs; PORT=8000
 #: make dist                   write build/cuda-by-example-VERSION.tar.gz: the last commit, which builds without git
 #: make doctor                 list the compilers, devices and libraries that are here, and what is missing
 #: make clean                  remove what was built
@@ -79,7 +80,7 @@ $(if $(FOLDER),,$(if $(CHAPTER),$(error CHAPTER=$(CHAPTER): must be one of $(CHA
 $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there is no such program))
 # make -n has its own, so that what it prints with other settings builds nothing again.
 CONFIG := $(BIN)/.config$(if $(DRY),-n).mk
-ifneq ($(filter-out exercises format docs site dist clean help doctor check trace-%,$(GOALS)),)
+ifneq ($(filter-out exercises format docs site serve dist clean help doctor check trace-%,$(GOALS)),)
 WRONG := $(shell $(if $(DRY),cp -p '$(BIN)/.config.mk' '$(CONFIG)' 2>&-;) \
     BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
     DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' $(foreach v,MPICC $(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))') \
@@ -184,7 +185,7 @@ AGAIN = $(MAKE) --no-print-directory CHAPTER= PROGRAM= FILE=
 PART = $(or $(PROGRAM),$(FOLDER),all)
 LADDERS = $(patsubst %.cu,%,$(shell grep -ls '^ \* Bench:' $(wildcard $(addsuffix /*.cu,$(or $(FOLDER),$(CHAPTERS))))))
 TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(error TOPIC=$(t): no such ladder)))
-.PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site dist \
+.PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site serve dist \
     format clean help
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
@@ -235,6 +236,11 @@ docs: | $(filter bench gallery,$(GOALS)) # which write what the documents show
 	@scripts/docs.py
 site: | $(filter docs gallery,$(GOALS))
 	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) web/pages.py
+serve: SITE_FOLDER = $(or $(SITE),$(BUILD)/site)
+serve: | $(filter site,$(GOALS))
+	@[ -e '$(SITE_FOLDER)/index.html' ] || { echo 'make serve: there are no pages: make site serve' >&2; exit 2; }
+	@echo 'http://localhost:$(or $(PORT),8000) until Ctrl-C'
+	@exec $(PYTHON) -m http.server --bind 127.0.0.1 --directory '$(SITE_FOLDER)' $(or $(PORT),8000)
 dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD

@@ -29,7 +29,7 @@ esac
 
 status=0
 # shellcheck disable=SC2038,SC2086
-find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f -regex '.*\.\([ch]\|cu\|cpp\)' -print |
+find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" -o -name node_modules \) -prune -o -type f -regex '.*\.\([ch]\|cu\|cpp\)' -print |
     xargs -r "$CLANG_FORMAT" $c_flags || status=1
 # shellcheck disable=SC2086
 ! "$BLACK" $python_flags --include '\.py$' . 2>&1 | grep -E '^(would reformat|error)' || status=1

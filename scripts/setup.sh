@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the packages of libraries.txt that this machine lacks. When nothing is missing, it changes nothing and does not use the
-# network. For a package that cannot be installed it says what will be missing, and continues; only a missing compiler is an error.
+# network. For site and test it also fetches the packages of web/playground, as package-lock.json has them. For a package that cannot be
+# installed it says what will be missing, and continues; only a missing compiler is an error.
 #   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
 #   setup.sh --missing GOAL…  only lists those that are missing, each with its purpose
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
@@ -88,9 +89,20 @@ case ${1-} in
 --doctor) doctor && exit ;;
 esac
 
+# Whether web/playground lacks its packages, or has those of another package-lock.json.
+unpacked() {
+    case "|$goals|" in *'|site|'* | *'|test|'*) ! cmp -s "$playground/package-lock.json" "$playground/node_modules/lock" ;; *) false ;; esac
+}
+
 # Only the compilers are required; without other packages parts of the suite are switched off.
 finish() { # what to say, if anything
     [ $# = 0 ] || echo "setup: $1"
+    ! unpacked || if command -v npm >/dev/null; then
+        echo "setup: npm ci, in $playground"
+        # Without --ignore-scripts each package could run a program here.
+        (cd "$playground" && npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json node_modules/lock) ||
+            echo 'setup: could not fetch the packages of the playground' >&2
+    fi
     for compiler in "${CC:-cc}" "${CXX:-g++}" "${HOSTCC:-cc}"; do
         command -v "${compiler%% *}" >/dev/null || { echo "setup: there is no $compiler, and nothing builds without it" >&2; exit 1; }
     done
@@ -100,12 +112,14 @@ finish() { # what to say, if anything
 # Whether another program serves the same purpose. On Ubuntu, Chromium is a snap, which apt does not install.
 replaced() { # Debian package
     case $1 in
+    npm) command -v npm ;;
     chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu "${OS_RELEASE:-/etc/os-release}" ;;
     ffmpeg) command -v ffmpeg ;;
     *) return 1 ;;
     esac >/dev/null
 }
 
+playground=${0%/*}/../web/playground
 goals=$(IFS='|' && echo "all${1+|$*}")
 lacking=
 for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$5 ~ goals { print $1 }'); do
@@ -114,6 +128,7 @@ for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$5 ~ goals
 done
 if [ "${1-}" = --missing ]; then
     [ -z "$system" ] || for package in $lacking; do echo "$(names "$package"): $(field 6 "$package")"; done
+    ! unpacked || echo "web/playground/node_modules: the playground of make site"
     exit
 fi
 [ -n "$lacking" ] || finish 'nothing is missing'

@@ -14,6 +14,7 @@ import pytest
 
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
@@ -68,3 +69,82 @@ def press_run(pages, tmp_path):
         server.shutdown()
         for copy in copies:
             copy.unlink()
+
+
+def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
+    """Opens a page of a folder, as a server at localhost sends it, and runs a script in it: the body of an async function, with
+    until(condition) and type(text). Returns what the script returns. The paths of the requests are added to the list `asked`;
+    `instead` has texts of scripts that are sent in place of files. After a request for `offline` the server answers none.
+    """
+    said = queue.Queue()
+    script = f"""const until = async (condition, what = condition) => {{
+            for (const begin = Date.now(); !condition(); await new Promise(next => setTimeout(next, 10)))
+                if (Date.now() - begin > 60000) throw new Error(`waited in vain for ${{what}}`);
+        }};
+        const type = text => document.execCommand("insertText", false, text);
+        (async () => {{ {script} }})().catch(error => `${{error.stack}}; ${{document.body.innerText}}`)
+            .then(result => fetch("/said", {{method: "POST", body: JSON.stringify(result ?? null)}}));"""
+
+    sent, lost = {"visit.js": script, **instead}, threading.Event()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=folder)
+
+        def answer(self, kind, body):
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def do_GET(self):
+            path = self.path.partition("?")[0][1:]
+            if asked is not None:
+                asked.append(path)
+            if path == "offline":
+                lost.set()
+            if lost.is_set():
+                self.connection.close()
+            elif path in sent:
+                self.answer("text/javascript", sent[path])
+            elif path == page.partition("#")[0]:
+                text = (
+                    (folder / path)
+                    .read_text()
+                    .replace("</body>", '<script src="/visit.js" defer></script></body>')
+                )
+                self.answer("text/html", text)
+            else:
+                super().do_GET()
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer("text/plain", "")
+            said.put(json.loads(body))
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    profile.mkdir(exist_ok=True)
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        f"--user-data-dir={profile}",
+    ]
+    if firefox:
+        command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
+    process = subprocess.Popen(
+        [*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL
+    )
+    try:
+        return said.get(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()
+        server.server_close()

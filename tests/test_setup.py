@@ -23,14 +23,19 @@ def setup(tmp_path):
         (tmp_path / "tools").mkdir(exist_ok=True)
         (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
     query = f'for p; do :; done; grep -qxF -e "$p" {tmp_path}/have && printf installed'
-    for name, script in ("dpkg-query", query), ("apt-get", APT.format(tmp_path)), ("id", "echo 0"):
+    for name, script in (
+        ("dpkg-query", query),
+        ("apt-get", APT.format(tmp_path)),
+        ("id", "echo 0"),
+        ("cmp", ""),
+    ):
         stand_in(tmp_path / "tools", name, script)
 
-    def setup(*goals, lacking=(), status=0):
+    def setup(*goals, lacking=(), status=0, tree=ROOT):
         (tmp_path / "calls").write_text("")
         (tmp_path / "have").write_text("".join(f"{p}\n" for p in known if p not in lacking))
         env = {"PATH": f"{tmp_path}/tools", "OS_RELEASE": "/nonexistent", "CC": "cc", "CXX": "g++"}
-        log = run(ROOT, f"{tmp_path}/tools/sh", "scripts/setup.sh", *goals, status=status, **env)
+        log = run(tree, f"{tmp_path}/tools/sh", "scripts/setup.sh", *goals, status=status, **env)
         return log, (tmp_path / "calls").read_text().splitlines()
 
     return setup
@@ -62,6 +67,26 @@ def test_setup_goes_on_without_what_it_can_not_install(setup, tmp_path):
     (tmp_path / "tools/apt-get").unlink()
     stand_in(tmp_path / "tools", "pacman", '[ "$*" = "-T pacman" ]')
     assert setup("--how", "libpng-dev", "g++", "gcc")[0] == "pacman -S --needed libpng gcc\n"
+
+
+def test_setup_fetches_the_packages_of_the_playground(setup, tmp_path):
+    """Once for each package-lock.json, for the goal site only."""
+    for file in "scripts/setup.sh", "scripts/libraries.txt", "web/playground/package-lock.json":
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    (tmp_path / "tools/cmp").unlink()
+    for tool in "cmp", "cp", "mkdir":
+        (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
+    stand_in(tmp_path / "tools", "npm", "echo npm $*; mkdir -p node_modules")
+    nothing, fetched = "setup: nothing is missing\n", "npm ci --ignore-scripts"
+    lock = tmp_path / "web/playground/package-lock.json"
+    assert setup("run", tree=tmp_path)[0] == nothing
+    assert "web/playground/node_modules: " in setup("--missing", "site", tree=tmp_path)[0]
+    assert fetched in setup("site", tree=tmp_path)[0]
+    assert setup("site", tree=tmp_path)[0] == nothing and setup("--missing", "site", tree=tmp_path)[0] == ""
+    lock.write_text(lock.read_text() + "\n")
+    stand_in(tmp_path / "tools", "npm", "exit 1")
+    assert "could not fetch" in setup("site", tree=tmp_path)[0]
 
 
 def test_doctor(sources):

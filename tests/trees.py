@@ -57,7 +57,7 @@ def compiled(output):
 
 def copy_sources(tree, programs=None):
     """A copy of the sources without build products and tests; of the programs only those that are named."""
-    others = ".git", "build", "bin", "my", "tests", "__pycache__"
+    others = ".git", "build", "bin", "my", "tests", "__pycache__", "node_modules"
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*others))
     for made in (ROOT / "cucc/build").glob("*/machine"):  # the library for the CPU takes long to build
         if not re.search(",|-address|wasm", made.parent.name):  # those of one test, which may be building it

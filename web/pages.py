@@ -3,7 +3,8 @@
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
 chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder `wasm` of BUILD,
-again when a file of common/, of cucc or of its chapter is newer."""
+again when a file of common/, of cucc or of its chapter is newer. It is changed in the editor of playground/, whose packages
+`make setup site` installs."""
 import base64
 import collections
 import concurrent.futures
@@ -41,20 +42,27 @@ ABSENT = {
     r"\n    continue_in_child": "a process that may be ended when it hangs",
     r"\(unsigned long long\)&": "pointers of 64 bits",
 }
+PLAYGROUND = ROOT / "web/playground"
+# What a link brings stays text, even where a script that it contains would get into the page.
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    """content="default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'">\n"""
+)
 LACKING = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
+editor = {}  # "bytes" that the compiler of the playground has, where the playground is made
 failed = {}  # the errors of programs that do not compile for their pages
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+{head}<title>{title}</title>
 <link rel="stylesheet" href="{top}/site.css">
 <script src="{top}/search.js" defer></script>
 <body>
 <header><nav aria-label="site">
 <a href="{top}/index.html">Programs</a> <a href="{top}/docs/terms.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
-<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>
+<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>{more}
 </nav></header>
 <main class="{kind}">{main}</main>
 </body>
@@ -109,15 +117,28 @@ def neighbours(path):
 def panel(path, modules):
     """Where site.js runs a program, or why it does not."""
     program = PROGRAMS.get(path)
-    if modules and program and (reason := why_not(program)):
-        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
-    if program and program.name in failed:
-        return f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
-    if not program or program.name not in modules:
+    if not program:
         return ""
-    preset = program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
-    name = program.name.split("/")[1]
-    return f'<div id="run" data-name="{name}" data-preset="{escape(preset.strip())}"></div><script src="../site.js" defer></script>\n'
+    name, html = program.name.split("/")[1], ""
+    if (modules or editor) and (reason := why_not(program)):
+        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
+    if program.name in failed:
+        html = f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
+    preset = (
+        program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
+    ).strip()
+    drawn = "frame-%04d" if "ANIMATION" in (ROOT / path).read_text() else "picture"
+    options = f"{preset} --output={drawn}.ppm".strip() if program.picture else preset
+    given = {"name": name, "preset": preset, "program": program.name, "options": options}
+    given |= {"module": ""} if program.name in modules else {}
+    return html + runner("..", given) if program.name in modules or editor else html
+
+
+def runner(top, given):
+    """The panel that site.js fills, with its settings."""
+    given |= {"editor": f"{top}/playground", **editor} if editor else {}
+    data = "".join(f' data-{key}="{escape(str(value))}"' for key, value in given.items())
+    return f'<div id="run"{data}></div><script src="{top}/site.js" defer></script>\n'
 
 
 def drawings(path):
@@ -142,10 +163,15 @@ def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
     if path not in PROGRAMS or (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
         return ""
+    here = editor and not why_not(given.program)
+    web = f' or <a href="../my/{given.name}.html">in the browser</a>' * bool(here)
+    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code>{web}</p>\n{hints(given)}"
+
+
+def hints(given):
     steps = zip(("terms", "words of the solution", "outline"), exercises.HINTS.values())
     folded = '<details><summary>hint {}: {}</summary><pre class="hint">{}</pre></details>\n'.format
-    hints = [folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1)]
-    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{''.join(hints)}"
+    return "".join(folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1))
 
 
 def printed(path):
@@ -245,6 +271,9 @@ def rows():
     for name, cell in re.findall(r'<tr id="(.*?)">\n<td>(.*?)</td>', document("docs/terms.md")):
         for term in text_of(cell).split(", "):
             yield term, "", f"docs/terms.html#{name}"
+    if editor:
+        yield "playground", "CUDA that you change, compile and run in the page", "playground.html"
+        yield "exercises", "all exercises, and which of them you have done in the browser", "exercises.html"
 
 
 # ---- the programs as WebAssembly ----
@@ -304,24 +333,86 @@ def packed(file):
     return "receive({!r}, {!r})\n".format(*packed)
 
 
+# ---- the playground ----
+
+
+def make_playground(folder):
+    """Makes the editor and the compiler. Returns what is missing for them."""
+    made, modules = folder / "playground", PLAYGROUND / "node_modules"
+    if not shutil.which("node") or not modules.exists():
+        return "node and the packages of web/playground: make setup site"
+    subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
+    files = [
+        file for file in made.rglob("*.packed") if not file.name.startswith("check.")
+    ]  # which are fetched for --check
+    editor["bytes"] = sum(file.stat().st_size for file in files)
+    settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
+    tool = modules / ".bin/esbuild"
+    subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
+    return ""
+
+
+def playground():
+    """The page for a program of the reader's own."""
+    about = "Run compiles the program in this page and runs it on your processor, with nothing installed and no server."
+    given = {"program": "first", "options": "", "open": ""}
+    text = (PLAYGROUND / "first.cu").read_text().partition("\n")[2]  # without the line of the licence
+    return f"<h1>Playground</h1>\n<p>{about}</p>\n{runner('.', given)}{coloured(text, 'first.cu', linespans='L')}"
+
+
+def exercise_page(given):
+    """The page in which a reader writes an exercise."""
+    about = "Write what the comments <code>Task:</code> ask for. <em>Run</em> compiles it, and its check says whether it is right."
+    about += f" The browser keeps it; <em>Download</em> gives the file that <code>make grade</code> takes. {hints(given)}"
+    settings = {"program": f"my/{given.name}", "options": given.options, "open": "", "exercise": ""}
+    text = coloured(given.written(), "exercise.cu", linespans="L")
+    head = f"<h1>Exercise {given.name}</h1>\n<p>{escape(given.program.title)}</p><p>{about}</p>\n"
+    return head + runner("../..", settings) + text
+
+
+def list_of_exercises(every):
+    item = '<li data-exercise="my/{0}"><a href="my/{0}.html">{0}</a> {1}, {2}</li>'.format
+    items = "".join(item(one.name, one.stars() * "★", escape(one.program.title)) for one in every)
+    script = '<script src="playground/progress.js" defer></script>'
+    return f'<h1>Exercises</h1>\n<p id="count"></p><ol class="exercises">{items}</ol>{script}'
+
+
 def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
     chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or why_not(p))]
     modules = compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not LACKING else {}
+    absent = make_playground(folder)
+    absent = f"; no playground without {absent}" * bool(absent)
+
+    def put(page, html, kind, head=""):
+        title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
+        wide = lambda match: WIDE.format("table or code", match[0])
+        html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
+        top = os.path.relpath(folder, page.parent)
+        more = (
+            f' <a href="{top}/playground.html">Playground</a> <a href="{top}/exercises.html">Exercises</a>'
+            * bool(editor)
+        )
+        write(page, FRAME.format(title=title, top=top, kind=kind, main=html, more=more, head=head))
+
+    if editor:
+        put(folder / "playground.html", playground(), "playground", POLICY)
+        own = [one for one in exercises.exercises() if not why_not(one.program)]
+        for one in own:
+            put(folder / f"my/{one.name}.html", exercise_page(one), "exercise", POLICY)
+        put(folder / "exercises.html", list_of_exercises(own), "exercises", POLICY)
+        shutil.copyfile(PLAYGROUND / "offline.js", folder / "offline.js")
+        shutil.copyfile(PLAYGROUND / "progress.js", folder / "playground/progress.js")
     for path in pages:  # linked() appends to this list during the loop
-        page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
+        page = folder / address(path)
         if address(path) == path:
             page.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, page)
             continue
         html = document(path) if path.endswith(".md") else source(path, modules)
-        title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
-        wide = lambda match: WIDE.format("table or code", match[0])
-        html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
-        kind = path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS)
-        write(page, FRAME.format(title=title, top=top, kind=kind, main=html))
+        put(page, html, path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS))
     colours = HtmlFormatter().get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
     colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
@@ -330,12 +421,12 @@ def main():
     write(folder / "search.js", f"{(ROOT / 'web/search.js').read_text()}\nsearch({found});\n")
     for name, file in modules.items():
         write(folder / f"{name}.wasm.js", packed(file))
-    if modules:
+    if modules or editor:
         shutil.copyfile(ROOT / "web/site.js", folder / "site.js")
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
-    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}")
+    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}{absent}")
 
 
 if __name__ == "__main__":

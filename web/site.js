@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The panel of a program's page: loads the program as WebAssembly when asked to, and runs it in a worker. The options are those
 // of its --help. A module is a script that calls receive(), since a page that was opened from the disk may not read other files.
+// Edit loads the editor (playground/editor.js), and from then on Run compiles and runs its text.
 "use strict";
 
 // Runs in the worker. A picture is sent when the program has written its file.
 function work() {
     onmessage = ({data: {script, wasmBinary, name, args}}) => {
-        const start = performance.now(), line = text => postMessage({line: text});
+        const start = performance.now(), line = text => postMessage({text: `${text}\n`});
         const errors = []; // stderr is no terminal, so a program prints no progress
         const stderr = code => code === 10 ? line(new TextDecoder().decode(Uint8Array.from(errors.splice(0)))) : errors.push(code);
         const end = status => postMessage({status, seconds: (performance.now() - start) / 1000});
@@ -31,7 +32,7 @@ function work() {
 
 const panel = document.getElementById("run"), {name, preset} = panel.dataset;
 const MEANING = {0: "result verified", 1: "wrong result or error", 2: "needs what is not here", 64: "an option is wrong"};
-let worker, program, help;
+let worker, program, help, editor;
 
 function add(parent, kind, properties = {}, ...children) {
     const element = Object.assign(document.createElement(kind), properties);
@@ -43,15 +44,29 @@ function add(parent, kind, properties = {}, ...children) {
 const unpack = text => new Response(new Blob([Uint8Array.from(atob(text), c => c.charCodeAt())]).stream()
     .pipeThrough(new DecompressionStream("gzip")));
 
+const fetchScript = src => new Promise((onload, onerror) => add(document.head, "script", {src, onload, onerror}));
+
 function load() {
     return new Promise((resolve, reject) => {
         window.receive = async (script, wasm) =>
             resolve({name, script: await unpack(script).text(), wasmBinary: await unpack(wasm).arrayBuffer()});
-        add(document.head, "script", {src: `${name}.wasm.js`, onerror: reject});
+        fetchScript(`${name}.wasm.js`).catch(reject);
     });
 }
 
-// Runs the program; resolves to its last message. `on` gets the others: lines and pictures.
+async function edit() {
+    change.disabled = true;
+    try {
+        await fetchScript(`${panel.dataset.editor}/editor.js`);
+        editor = await playground.open({panel, form, stop, state, output, add});
+        change.hidden = !(go.hidden = stop.hidden = false);
+    } catch (error) {
+        state.textContent = `cannot load the editor: ${error.message ?? "no file"}`;
+        change.disabled = false;
+    }
+}
+
+// Runs the program; resolves to its last message. `on` gets the others: text and pictures.
 function start(args, on) {
     worker?.terminate();
     worker = new Worker(URL.createObjectURL(new Blob([`(${work})()`])));
@@ -84,6 +99,8 @@ function makeForm() {
 }
 
 function argumentsOf(form) {
+    if (editor)
+        return editor.words();
     const args = [...form.querySelectorAll("[name]")].filter(field => (field.type === "checkbox" ? field.checked : field.value))
         .map(field => field.type === "checkbox" ? `--${field.name}` : `--${field.name}=${field.value}`);
     const has = option => help.some(line => line.startsWith(`      --${option}`));
@@ -106,24 +123,26 @@ async function run() {
     go.disabled = !(stop.disabled = false);
     state.textContent = "loads";
     try {
-        if (!program) {
+        if (!program && !editor) {
             program = await load();
             help = [];
-            await start(["--help"], ({line}) => help.push(line));
+            await start(["--help"], ({text}) => help.push(text));
             makeForm();
         }
-        state.textContent = "runs";
+        state.textContent = editor ? "" : "runs";
         output.textContent = "";
         canvas.hidden = !(output.hidden = false);
         timer = setInterval(() => frames.length && draw(frames.shift()), 40); // 25 frames per second
-        const {status, seconds} = await start(argumentsOf(form), ({line, picture}) => {
+        const {status, seconds, says = ""} = await (editor?.start ?? start)(argumentsOf(form), ({text, picture}) => {
             if (picture) frames.push(picture);
-            else output.append(`${line}\n`);
+            else output.append(text);
         });
         while (frames.length && status !== "stopped")
             await new Promise(resolve => setTimeout(resolve, 40));
-        state.textContent = (status in MEANING ? `status ${status}: ${MEANING[status]}` : status) +
-            (seconds ? `, ${seconds.toFixed(2)} s` : "");
+        const own = editor && status === 0 && !("exercise" in panel.dataset);
+        const means = own ? "ended" : MEANING[status]; // what a reader wrote may verify nothing
+        state.textContent = (typeof status === "number" ? `status ${status}${means ? `: ${means}` : ""}` : status) +
+            (seconds ? `, ${seconds.toFixed(2)} s` : "") + says;
     } catch (error) {
         state.textContent = `cannot load the program: ${error.message ?? name}`;
     }
@@ -131,7 +150,22 @@ async function run() {
     go.disabled = !(stop.disabled = true);
 }
 
-panel.innerHTML = `<form><p><button>Run</button><button type="button" disabled>Stop</button><span role="status"></span></p></form>
+const size = +panel.dataset.bytes ? `: ${Math.ceil(panel.dataset.bytes / 1e6)} MB` : "";
+panel.innerHTML = `<form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
+    <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form>
     <pre hidden tabindex="0" aria-label="output"></pre><canvas hidden role="img" aria-label="picture"></canvas>`;
-const [form, output, canvas] = panel.children, [go, stop, state] = form.firstChild.children;
-form.onsubmit = event => { event.preventDefault(); run(); };
+const [form, output, canvas] = panel.children, [go, stop, change, state] = form.firstChild.children;
+form.onsubmit = event => {
+    event.preventDefault();
+    if (!go.disabled)
+        run();
+};
+change.hidden = form.children[1].hidden = !panel.dataset.editor;
+go.hidden = stop.hidden = !("module" in panel.dataset);
+change.onclick = async () => {
+    await edit();
+    editor?.warm();
+    editor?.focus();
+};
+if (panel.dataset.editor && ("open" in panel.dataset || location.hash.startsWith("#code=")))
+    edit(); // shows a text, and runs and fetches nothing else

@@ -26,7 +26,7 @@ struct ShadowPage {
     Access whole{}; // while there are no cells: the fill or copy that has written all of the page
 };
 
-constexpr unsigned page_bits = 16, address_bits = 48;
+constexpr unsigned page_bits = 16, address_bits = sizeof(void *) == 4 ? 32 : 48;
 static_assert(race_page == 1 << page_bits);
 
 ShadowPage of_stacks; // in the table where stacks are
@@ -219,7 +219,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
         !in_kernel && in_library && current.task; // code of a library's header, run by a stream
     if (!in_kernel && !copies && (!host_matters.load(std::memory_order_relaxed) || in_callback))
         return;
-    if (address >> address_bits)
+    if ((uint64_t)address >> address_bits)
         return;
     Access me{};
     const Threads *block = nullptr;

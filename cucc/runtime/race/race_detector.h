@@ -6,7 +6,12 @@
 #include "race.h"
 #include "stream.h"
 
+#ifdef __wasm__ // has no addresses of instructions: the program sets the number of its line (web/playground)
+#define __executable_start ((char *)nullptr)
+extern "C" const void *race_line;
+#else
 extern "C" char __executable_start[]; // defined by the linker
+#endif
 
 namespace cuda_cpu::race {
 

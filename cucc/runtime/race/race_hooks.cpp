@@ -5,9 +5,19 @@
 
 using namespace race;
 
+#ifdef __wasm__
+#define CALLER race_line
+#else
 #define CALLER __builtin_return_address(0)
+#endif
 
 extern "C" {
+#ifdef __wasm__
+const void *race_line;
+void race_at_line(const void *line) {
+    race_line = line;
+}
+#endif
 
 void __tsan_init() {}
 void __tsan_func_entry(void *) {

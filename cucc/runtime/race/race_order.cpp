@@ -3,7 +3,9 @@
 #include "race_detector.h"
 #include "trace.h"
 
+#ifndef __wasm__
 #include <execinfo.h>
+#endif
 #include <unordered_map>
 
 namespace cuda_cpu::race {
@@ -247,8 +249,12 @@ void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> 
     clock[stream] = number;
     Task &task = t.all[number];
     task = {number, stream, clock, call, {}, tick(), 0, nullptr, {}, {}, {}};
+#ifdef __wasm__
+    task.frames = {(void *)race_line};
+#else
     void *frames[16];
     task.frames.assign(frames, frames + backtrace(frames, 16));
+#endif
     ++t.pending;
     update_host(t);
     if (t.all.size() > 4096 && t.all.begin()->second.begun)

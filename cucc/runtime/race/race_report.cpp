@@ -55,21 +55,19 @@ struct Reports {
 ONLY(reports, Reports)
 
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
-[[maybe_unused]] const int at_end = on_exit(
-    [](int, void *) {
-        fflush(nullptr);
-        for (const auto &[line, text] : reports().unwritten)
-            if (!reports().raced.count(line)) {
-                ++reports().shown;
-                fputs(text.c_str(), stderr);
-            }
-        if (reports().shown == 0)
-            return;
-        if (reports().more)
-            print_line("races at %u more pairs of lines are not shown", reports().more);
-        _exit(EXIT_FAILURE);
-    },
-    nullptr);
+[[maybe_unused]] const int at_end = atexit([] {
+    fflush(nullptr);
+    for (const auto &[line, text] : reports().unwritten)
+        if (!reports().raced.count(line)) {
+            ++reports().shown;
+            fputs(text.c_str(), stderr);
+        }
+    if (reports().shown == 0)
+        return;
+    if (reports().more)
+        print_line("races at %u more pairs of lines are not shown", reports().more);
+    _exit(EXIT_FAILURE);
+});
 
 std::string task_name(const Task *task) {
     if (!task)
@@ -256,6 +254,14 @@ void race_wrong() {
     ++race::reports().shown;
 }
 
+#ifdef __wasm__
+std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &lines) {
+    std::vector<SourceLine> found;
+    for (uintptr_t line : lines)
+        found.push_back({program_invocation_short_name + (".cu:" + std::to_string(line)), false});
+    return found;
+}
+#else
 std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
     char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -302,5 +308,6 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
     }
     return found;
 }
+#endif
 
 } // namespace cuda_cpu
