@@ -42,6 +42,14 @@ class Exercise:
         if self.task and not self.task.startswith("none: "):
             self.read_task()
 
+    def of_kernels(self, is_right):
+        """Of a ladder, whose kernels run one at a time: those for whose options is_right, and a text that says which these are."""
+        count = sum("__global__" in f.declared for f in self.asked) if self.program.bench else 0
+        right = [number for number in range(count) if is_right(f"{self.options} --kernel {number}")]
+        together = len(right) > 1 and right == [*range(right[0], right[-1] + 1)]
+        listed = f"{right[0]} to {right[-1]}" if together else ", ".join(map(str, right))
+        return right, f"right: kernel{'s' * (len(right) != 1)} {listed or 'none'} of {count}; " * bool(count)
+
     def read_task(self):
         """The lines of text for each function are in self.tasks, the general ones in self.tasks[""]."""
         parts = ["", *re.split(r"(?:^|(?<=\s))([A-Za-z_]\w*)\(\):(?=\s|$)", self.task)]
@@ -193,12 +201,17 @@ def attempt(exercise):
     why = why_not_built(f"my/{exercise.name}", BIN, LOG)
     if why:
         return "wrong", why[0]
-    command = [BIN / "my" / exercise.name, *exercise.options.split()]
-    status, errors = execute(command, ROOT / BUILD / "progress" / exercise.name, limit=TIME_LIMIT)
+
+    def run(options):
+        command = [BIN / "my" / exercise.name, *options.split()]
+        return execute(command, ROOT / BUILD / "progress" / exercise.name, limit=TIME_LIMIT)
+
+    status, errors = run(exercise.options)
     said = own_errors(errors)
     if status == 0:
         return ("done", "") if said and said[-1].endswith(": right") else ("wrong", "ended before its check")
-    return ("waived" if status == 2 else "wrong"), reason_of(status, said[:1], TIME_LIMIT)
+    _, right = exercise.of_kernels(lambda options: run(options)[0] == 0) if status != 2 else ([], "")
+    return ("waived" if status == 2 else "wrong"), right + reason_of(status, said[:1], TIME_LIMIT)
 
 
 def state_of(exercise):

@@ -97,7 +97,7 @@ class Submission:
         self.student = self.file.split("/")[0].removesuffix(".cu")
         self.exercise = self.goal = None
         self.folder = SOURCES / str(number)
-        self.verdict, self.lines, self.notes, self.own, self.seconds = "", [], [], "", 0.0
+        self.verdict, self.lines, self.notes, self.own, self.seconds, self.kernels = "", [], [], "", 0.0, []
         self.here = WORK / f"runs/{number}/here"  # the folder of a run, the only one that it can write to
 
     def decide(self, verdict, *lines):
@@ -106,6 +106,7 @@ class Submission:
 
     def row(self):
         points = self.exercise.stars() if self.exercise and self.verdict == "right" else 0
+        points = len(self.kernels) or points  # a ladder has a point for each kernel
         name, reason = self.exercise.name if self.exercise else "", "\n".join(self.lines)
         texts = dict(reason=reason, notes="; ".join(self.notes), file=shown(self.file))
         row = dict(student=shown(self.student), exercise=name, verdict=self.verdict, points=points)
@@ -213,7 +214,15 @@ class Submission:
         if not self.is_built("bin"):
             return
         options = self.exercise.options if RACES else ""
-        if not all(self.is_right("bin", options, schedule) for schedule in SCHEDULES):
+        every = lambda options: all(
+            self.is_right("bin", options, schedule) for schedule in SCHEDULES
+        )  # noqa: E731
+        right = every(options)
+        verdict, lines, told = self.verdict, self.lines, ""
+        if verdict != "unknown":
+            self.kernels, told = self.exercise.of_kernels(lambda options: right or every(options))
+        if not right:
+            self.verdict, self.lines = verdict, [told + lines[0], *lines[1:]] if lines else lines
             return
         # The check must also notice a result that is not right. This run is recorded.
         kernel = next((f",kernel={f.name}" for f in self.exercise.asked if "__global__" in f.declared), "")
@@ -244,6 +253,7 @@ class Submission:
         if runs and all(self.is_right("plain", options, "forward") for options in runs):
             self.decide("right")
         else:
+            self.kernels = []
             self.lines[0] = f"with a large size: {self.lines[0]}"
 
 

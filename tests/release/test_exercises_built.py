@@ -214,7 +214,7 @@ def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
     assert solved != "chapter05/dot" or table[0]["student"] == "'=fritz"
 
 
-# The exercise and its function => what is replaced => by what => the grade that a person would give
+# The exercise and its function => what is replaced => by what => the grade that a person would give, and points for single kernels
 AS_A_PERSON = r"""
 chapter05/dot dot => cache[cacheIndex] = temp; => cache[cacheIndex] = temp; if (tid == 0) printf("first sum: %f;\n", temp); => right
 chapter05/dot dot => float temp = 0; => float temp(0), more{0}; temp += more; => right
@@ -232,6 +232,8 @@ chapter05/dot dot => tid < n => tid <= n => wrong
 chapter05/dot dot => cache[cacheIndex] = temp;\n    __syncthreads(); => cache[cacheIndex] = temp; => race
 chapter09/hist_gpu_shmem_atomics histo_kernel => atomicAdd(&temp[buffer[i]], 1) => temp[buffer[i]]++ => race
 chapter05/shared_bitmap kernel => __syncthreads(); => ; => race
+chapter05/reduction reduce3 => BODY => {} => wrong 6
+chapter05/reduction reduce1 => cache[at + step];\n        __syncthreads(); => cache[at + step]; => race 6
 appendix_a/dot dot_atomic => atomicAdd(c, cache[0]) => *c += cache[0] => race
 """
 
@@ -249,10 +251,14 @@ def test_the_grades_are_those_of_a_person(tree, tmp_path):
         old = old.replace("\\n", "\n").replace("BODY", part[part.index("{") :])
         assert old in part, row
         (folder / f"{number}.cu").write_text(given.text.replace(part, part.replace(old, new)))
-        verdicts[f"{number}.cu"] = verdict
+        verdicts[f"{number}.cu"] = verdict.split()
     make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
     graded = {row["file"]: row for row in json.loads((tmp_path / "t.json").read_text())}
-    assert [row for file, row in graded.items() if row["verdict"] != verdicts[file]] == []
+    assert [
+        row
+        for file, row in graded.items()
+        if [row["verdict"], str(row["points"])][: len(verdicts[file])] != verdicts[file]
+    ] == []
 
 
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
