@@ -76,8 +76,7 @@ bool reserve() {
     Range &r = range();
     r.strict = setting_of("CUDA_CPU_CHECK", {"0", "1"});
 #if defined CUDA_CPU_WATCHED || defined __wasm__
-    return false; // the sanitizers need access to all memory, and watch its end; WebAssembly has no
-                  // protection
+    return false; // sanitizers need access to all memory, and watch its end; WebAssembly cannot protect it
 #else
     rlimit limit;
     if (!r.strict && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
