@@ -97,11 +97,11 @@ bool in_range(const void *pointer);   // true for what is, or was, device, manag
 bool is_host_memory(const void *pointer); // true for what is mapped, and not CUDA's
 bool guard_is_strict();                   // CUDA_CPU_CHECK=1
 constexpr char red_byte = 0x7f;           // behind each allocation
-size_t
-written_past(const void *pointer); // the first byte of an allocation's red zone that was written; 0: none
+// The first byte behind this allocation that was written, counted from its beginning; 0: none
+size_t written_past(const void *pointer);
 extern std::atomic<bool> guarding; // true as soon as there may be memory that the host may not access
-void host_uses_device_memory()
-    __attribute__((weak)); // defined by include/thrust/detail/config/device_system.h
+// Defined in programs with Thrust (include/thrust/detail/config/device_system.h)
+void host_uses_device_memory() __attribute__((weak));
 void open_guarded();
 void close_guarded();
 

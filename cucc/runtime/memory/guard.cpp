@@ -63,6 +63,10 @@ int64_t time_of(clockid_t clock) {
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
+char *page_of(char *address) {
+    return (char *)((uintptr_t)address / page * page);
+}
+
 char *round_up(char *address, size_t to) {
     return (char *)(((uintptr_t)address + to - 1) / to * to);
 }
@@ -71,9 +75,8 @@ char *round_up(char *address, size_t to) {
 bool reserve() {
     Range &r = range();
     r.strict = setting_of("CUDA_CPU_CHECK", {"0", "1"});
-#if defined CUDA_CPU_WATCHED ||                                                                              \
-    defined __wasm__ // the sanitizers need access to all memory, and watch its end
-    return false;
+#if defined CUDA_CPU_WATCHED || defined __wasm__
+    return false; // sanitizers need access to all memory, and watch its end; WebAssembly cannot protect it
 #else
     rlimit limit;
     if (!r.strict && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -108,7 +111,8 @@ void protect(Range &r, int protection) {
         char *const begin = i->first, *end = begin;
         for (; i != used.end() && i->first == end; ++i)
             end += i->second.bytes;
-        if (mprotect(begin, (size_t)(round_up(end, page) - begin), protection) != 0)
+        char *const first = page_of(begin);
+        if (mprotect(first, (size_t)(round_up(end, page) - first), protection) != 0)
             end_program("cannot change the protection of device memory (CUDA_CPU_CHECK=0 leaves it): %s",
                         strerror(errno));
     }
@@ -162,7 +166,7 @@ char *take_new(Range &r, Half &h, size_t bytes, bool huge) {
     if (!memory)
         return nullptr;
     if (strict || memory + bytes > h.usable) {
-        char *const begin = (char *)((uintptr_t)memory / page * page), *end = memory + bytes;
+        char *const begin = page_of(memory), *end = memory + bytes;
         if (!strict && !huge) // also for the next ones
             end = std::min(round_up(end, page) + 16 * page, h.end);
         if (mprotect(begin, (size_t)(round_up(end, page) - begin), PROT_READ | PROT_WRITE) != 0)
