@@ -223,11 +223,11 @@ static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const h
             quit(EXIT_FAILURE, "cublasGemmEx failed");
     });
     cublasDestroy(handle);
-    printf("cuBLAS %9.3f ms, %8.1f GFLOP/s\n", ms, 2.0 * n * n * n / ms / 1e6);
-    printf("Of cuBLAS with half: half %.1f %%, TF32 %.1f %%\n", 100 * ms / half_ms, 100 * ms / tf32_ms);
+    printf("cuBLAS %9.3f ms, %8.1f GFLOP/s; of it half %.1f %%, TF32 %.1f %%\n", ms,
+           2.0 * n * n * n / ms / 1e6, 100 * ms / half_ms, 100 * ms / tf32_ms);
 #else
     (void)half_ms, (void)tf32_ms, (void)dev_a, (void)dev_b, (void)dev_c, (void)width;
-    printf("Of cuBLAS with half: half unknown, since cuBLAS is not here\n");
+    printf("cuBLAS unknown: it is not here\n");
 #endif
 }
 
