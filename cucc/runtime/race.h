@@ -35,7 +35,8 @@ constexpr size_t race_page = 64 << 10; // bytes; tracked memory should not share
 // Called when a launch begins, and when the blocks of a cooperative launch have passed a grid barrier.
 void race_launch(const Kernel &kernel, const LaunchConfig &config) WEAK;
 void race_grid_barrier() WEAK;
-void race_wrong() WEAK; // the exit status becomes 1
+void copies_to_shared_memory() WEAK; // defined in programs with cuda_pipeline_primitives.h
+void race_wrong() WEAK;              // the exit status becomes 1
 // Called when this worker's block has passed a barrier, or lanes of a warp have passed __syncwarp().
 void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;

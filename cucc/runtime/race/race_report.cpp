@@ -231,7 +231,7 @@ void report_forbidden(const Access &me, const char *what, size_t bytes) {
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
     const bool shared = is_shared_memory(address);
-    if (shared && bytes == 16) // kernels load ahead with float4, and may not use what they load
+    if (shared && copies_to_shared_memory) // such kernels load ahead, and may not use what they load
         return;
     if (fresh_byte() == 0 || (!shared && !current.task) ||
         !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }))
