@@ -117,7 +117,7 @@ export class Pipeline {
             return {diagnostics, times};
         };
         if (check)
-            this.check ??= await timed("fetches the headers for looking for races", () => this.loadPrelude("check"));
+            this.check ??= await timed("fetches what looks for races", () => this.loadPrelude("check"));
         const own = check ? this.check : this.prelude, source = {headers: emptied(this.headers, own.known), "macros.h": own.macros};
         place(source, name, text);
         const preprocess = async macros => {
@@ -158,7 +158,7 @@ export class Pipeline {
         // Whether the threads of a kernel wait, and it is not split into loops. cu2cpp says so.
         const explain = () => translate(this.translator, whole, forDevice, ["-e"]).said;
         if (check || input["in.ii"].includes("::cuda_cpu::Fibers") && / fibers: /.test(explain()))
-            program = await timed("makes switches of stacks", () => this.withSwitches(program));
+            program = await timed("adds stack switches", () => this.withSwitches(program));
         const module = await timed("loads", () => WebAssembly.compile(program));
         return {diagnostics, module, times};
     }
