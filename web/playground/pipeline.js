@@ -139,15 +139,15 @@ export class Pipeline {
         const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
             : {"in.ii": translated.text};
         const options = ["clang++", ...CLANG, ...TRANSLATED, ...check ? [...CHECK.options, "-S"] : ["-emit-obj"], ...WARNINGS,
-            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o",
-            "/in.ii"];
+            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu",
+            "-o", check ? "-" : "/out.o", "/in.ii"];
         let object = await timed("compiles", () => tool(runLLVM, options, input));
         if (object.status)
             return refused(object.said);
         diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));
         if (check)
             object = await timed("assembles", () => tool(runLLVM, ["clang", "-cc1as", "-triple", "wasm32-unknown-wasip1", "-filetype",
-                "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(decode(object.written["out.o"]), name)}));
+                "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(object.printed, name)}));
         if (object.status)
             return refused(object.said);
         const linked = await timed("links", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
