@@ -117,7 +117,7 @@ export class Pipeline {
             return {diagnostics, times};
         };
         if (check)
-            this.check ??= await timed("fetches the headers for looking for races", () => this.loadPrelude("check"));
+            this.check ??= await timed("fetches what looks for races", () => this.loadPrelude("check"));
         const own = check ? this.check : this.prelude, source = {headers: emptied(this.headers, own.known), "macros.h": own.macros};
         place(source, name, text);
         const preprocess = async macros => {
@@ -139,15 +139,15 @@ export class Pipeline {
         const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
             : {"in.ii": translated.text};
         const options = ["clang++", ...CLANG, ...TRANSLATED, ...check ? [...CHECK.options, "-S"] : ["-emit-obj"], ...WARNINGS,
-            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu", "-o", "/out.o",
-            "/in.ii"];
+            ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu",
+            "-o", check ? "-" : "/out.o", "/in.ii"];
         let object = await timed("compiles", () => tool(runLLVM, options, input));
         if (object.status)
             return refused(object.said);
         diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));
         if (check)
             object = await timed("assembles", () => tool(runLLVM, ["clang", "-cc1as", "-triple", "wasm32-unknown-wasip1", "-filetype",
-                "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(decode(object.written["out.o"]), name)}));
+                "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(object.printed, name)}));
         if (object.status)
             return refused(object.said);
         const linked = await timed("links", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
@@ -158,7 +158,7 @@ export class Pipeline {
         // Whether the threads of a kernel wait, and it is not split into loops. cu2cpp says so.
         const explain = () => translate(this.translator, whole, forDevice, ["-e"]).said;
         if (check || input["in.ii"].includes("::cuda_cpu::Fibers") && / fibers: /.test(explain()))
-            program = await timed("makes switches of stacks", () => this.withSwitches(program));
+            program = await timed("adds stack switches", () => this.withSwitches(program));
         const module = await timed("loads", () => WebAssembly.compile(program));
         return {diagnostics, module, times};
     }
