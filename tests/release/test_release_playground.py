@@ -367,9 +367,8 @@ def test_errors_name_the_line(compiled):
     dot = text_of("chapter05/dot")
     line = dot[: dot.index("HANDLE_LAUNCH();")].count("\n") + 1
     endless = '#include <stdio.h>\nint main() { for (;;) puts("0123456789"); }\n'
-    memory = (
-        "#include <stdlib.h>\nint main() { int mb = 0; while (malloc(1 << 20)) mb++; return mb / 100; }\n"
-    )
+    memory = """#include <stdlib.h>
+        int main() { int mb = 0; for (char *volatile p; (p = (char *)malloc(1 << 20)); mb++) *p = 1; return mb / 100; }"""
     files = """#include <stdio.h>
         char block[1 << 20];
         int main() { FILE *f = fopen("x", "wb"); for (;;) { fwrite(block, 1, sizeof block, f); rewind(f); } }"""
