@@ -9,8 +9,7 @@
  *          one thread of the grid, which a good tool names too.
  * Terms:   memcheck, racecheck, initcheck, synccheck, sanitizer, debugger, alignment, race condition, memory
  *          leak
- * Book:    12.2.6 (course); T memory checker: --bug misaligned-read; T memory checker: --bug out-of-bounds; T
- *          memory checker: --bug misaligned-write; T memory checker: --bug null-write
+ * Book:    12.2.6 (course); T memory checker: --bug out-of-bounds
  * Build:   nvcc -o memory_bugs chapter12/memory_bugs.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/memory_bugs --seed 1
  * Differs: docs/tools.md shows what each tool says of each bug. With --bug the exit status is 1, also when

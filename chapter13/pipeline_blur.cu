@@ -58,8 +58,8 @@ __global__ void box_tile(const float *in, float *out, int size) {
     __syncthreads();
     int x = left + RADIUS + threadIdx.x, y = top + RADIUS + threadIdx.y;
     float sum = 0, side = 2 * RADIUS + 1;
-    for (int j = 0; j < side; j++)
-        for (int i = 0; i < side; i++)
+    for (int j = 0; j <= 2 * RADIUS; j++)
+        for (int i = 0; i <= 2 * RADIUS; i++)
             sum += tile[threadIdx.x + i + (threadIdx.y + j) * ROW];
     if (x < size && y < size)
         out[x + (size_t)y * size] = sum / (side * side);

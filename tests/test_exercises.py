@@ -68,7 +68,7 @@ def test_texts_of_the_exercises():
 def shapes(text):
     """The tokens of a code, in which a name that is neither CUDA's nor called counts as any other, and a string as any string."""
     found = [t for t in submission.tokens_of(submission.cleaned(text)) if t.kind != "directive"]
-    for token, after in zip(found, [*found[1:], found[-1]]):
+    for token, after in zip(found, [*found[1:], *found[-1:]]):
         own = token.kind == "word" and after.text not in ("(", "<<<", "::")
         known = submission.WORDS.fullmatch(token.text) or submission.LIBRARY.fullmatch(token.text)
         yield "name" if own and not known else token.kind if token.kind == "string" else token.text

@@ -483,14 +483,15 @@ def test_the_sources_are_formatted():
 def test_every_call_and_launch_is_checked():
     """An error of a call or a launch that is not checked is reported by another call, or by none."""
     unchecked = []
+    # The two of programmatic dependent launches are calls of kernels, without a status.
+    calls = r"\bcuda(?!Get\w*Error|Trigger|GridDep)[A-Z]\w*\s*\(|>>>\s*\([^;]*;"
     for program in helpers.programs():
         code = helpers.code_of(program.source)
-        for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
+        for call in re.finditer(calls, code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"
             if call.group().startswith("cuda"):
-                checks = (
-                    r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\w = )$"  # the program looks at the status itself
-                )
+                # The last two: the program looks at the status itself.
+                checks = r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\w = |report\(\s+, )$"
                 unchecked += [place] * (not re.search(checks, before))
                 continue
             # median_ms calls HANDLE_LAUNCH() after the function that it times.
@@ -499,7 +500,7 @@ def test_every_call_and_launch_is_checked():
             if timed and timing.count("(") >= timing.count(")") or named and f"median_ms({named[1]}" in code:
                 continue
             if not re.match(
-                r"\s*(else\s[^;]*;\s*)?(HANDLE_LAUNCH|cudaError_t error = cudaGetLastError)\(\);",
+                r"\s*(else\s[^;]*;\s*)?(HANDLE_LAUNCH\(\);|cudaError_t error = cudaGetLastError\(\);|report\()",
                 code[call.end() :],
             ):
                 unchecked.append(place)
