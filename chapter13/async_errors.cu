@@ -52,8 +52,8 @@ int main(int argc, char **argv) {
         fail_while_running(); // does not return
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
         quit(EXIT_FAILURE, "cannot run a process of its own");
-    if (WEXITSTATUS(status) == EXIT_WAIVED)
-        return EXIT_WAIVED; // it has found no device
+    if (WEXITSTATUS(status) == EXIT_WAIVED || WEXITSTATUS(status) == EXIT_USAGE)
+        return WEXITSTATUS(status); // it has found no device, and has said so
     printf("That process has ended with status %d. This one uses the device:\n", WEXITSTATUS(status));
     fail_at_launch();
     return WEXITSTATUS(status);

@@ -8,6 +8,7 @@ again when a file of common/, of cucc or of its chapter is newer. It is changed 
 import base64
 import collections
 import concurrent.futures
+import fcntl
 import gzip
 import json
 import os
@@ -341,7 +342,9 @@ def make_playground(folder):
     made, modules = folder / "playground", PLAYGROUND / "node_modules"
     if not shutil.which("node") or not modules.exists():
         return "node and the packages of web/playground: make setup site"
-    subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
+    with (ROOT / BUILD / "playground.lock").open("w") as lock:  # two that make the site at once share the folder
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
     files = [
         file for file in made.rglob("*.packed") if not file.name.startswith("check.")
     ]  # which are fetched for --check

@@ -7,9 +7,11 @@
 
 namespace cuda_cpu {
 
-// The only object of this type, never destroyed: host threads may use it while the process exits.
+// The only object of this type, never destroyed: host threads may use it while the process exits. It is not in
+// memory of malloc(), so that it can be made when there is none left.
 template <class T> T &only() {
-    static T &object = *new T;
+    alignas(T) static char memory[sizeof(T)];
+    static T &object = *new (memory) T;
     return object;
 }
 #define ONLY(name, ...)                                                                                      \

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FE_TOWARDZERO 1 // WebAssembly rounds to the nearest number, so setting these has no effect
@@ -35,7 +36,8 @@ struct rlimit {
 struct winsize {
     unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;
 };
-#define TIOCGWINSZ 0x5413
+#define TIOCGWINSZ              0x5413
+#define CLOCK_THREAD_CPUTIME_ID CLOCK_MONOTONIC
 struct sigaction {
     void (*sa_handler)(int);
     sigset_t sa_mask;
