@@ -342,7 +342,9 @@ def make_playground(folder):
     made, modules = folder / "playground", PLAYGROUND / "node_modules"
     if not shutil.which("node") or not modules.exists():
         return "node and the packages of web/playground: make setup site"
-    with (ROOT / BUILD / "playground.lock").open("w") as lock:  # two that make the site at once share the folder
+    with (ROOT / BUILD / "playground.lock").open(
+        "w"
+    ) as lock:  # two that make the site at once share the folder
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
     files = [

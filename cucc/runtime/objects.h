@@ -7,8 +7,8 @@
 
 namespace cuda_cpu {
 
-// The only object of this type, never destroyed: host threads may use it while the process exits. It is not in
-// memory of malloc(), so that it can be made when there is none left.
+// The only object of this type, never destroyed: host threads may use it while the process exits. It is not
+// in memory of malloc(), so that it can be made when there is none left.
 template <class T> T &only() {
     alignas(T) static char memory[sizeof(T)];
     static T &object = *new (memory) T;

@@ -3,7 +3,7 @@
 #pragma once
 #include "memory.h"
 
-#include <deque>
+#include <list>
 #include <shared_mutex>
 
 namespace cuda_cpu {
@@ -11,7 +11,7 @@ namespace cuda_cpu {
 struct Registry {
     std::shared_mutex mutex;
     std::map<const char *, Allocation> live; // by base
-    std::deque<Allocation> freed;            // the last 1000 freed allocations, for messages
+    std::list<Allocation> freed;             // the last 1000 freed allocations, for messages
     size_t used[max_devices] = {};           // for each device, bytes of device and managed memory
 };
 
