@@ -38,7 +38,4 @@ def test_packages_are_pinned():
     packages = json.loads((PLAYGROUND / "package-lock.json").read_text())["packages"]
     own = {name: package for name, package in packages.items() if name}
     assert all(package["integrity"].startswith("sha512-") for package in own.values())
-    assert all(
-        package.get("resolved", "https://registry.npmjs.org/").startswith("https://registry.npmjs.org/")
-        for package in own.values()
-    )
+    assert not any("resolved" in package for package in own.values())
