@@ -372,9 +372,9 @@ static const char *const columns[] = {"passes",   "blocks", "diverging", "idle",
                                       "barriers", "turns",  "conflicts", "bytes read"};
 const unsigned NONE = UINT_MAX;
 
-// One access to shared memory by the threads of a block: thread t wants word(t), or NONE, and no two lanes of
-// a warp want the same word. Word w is in bank w % 32, and a bank serves one word in a turn; a warp whose
-// access needs more than one turn has bank conflicts.
+// One access to shared memory by the threads of a block: thread t accesses word(t), or none if that is NONE.
+// No two lanes of a warp access the same word. Word w is in bank w % 32, and a bank serves one word in a
+// turn; a warp whose access needs more than one turn has bank conflicts.
 template <class Word> static void count_access(int *count, unsigned block, Word word) {
     for (unsigned warp = 0; warp < block; warp += 32) {
         int wanted[32] = {}, turns = 0; // wanted: words of each bank
@@ -430,10 +430,12 @@ static void count_block(int kernel, unsigned block, int *count) {
     count_access(count, 1, own); // thread 0 reads the sum
 }
 
-// The counts of a block by closed formulas. `adding`: of the warps that add, over all steps. In kernel 0 all
-// warps add in five steps, then half of them, a quarter and so on. In the others the adding warps are halved
-// first, and in the last five steps there is one. There kernel 1 has `lanes` lanes at a stride of 2 * warps
-// words and more; before, all its steps have as many turns as there are warps.
+// Compares the counts of a block with closed formulas. `adding` is the number of warps in which a thread
+// adds, summed over all steps. In kernel 0 all warps add in the first five steps, then half of them, a
+// quarter and so on. In the other kernels half of the warps add in the first step, a quarter in the second,
+// and one warp in each of the last five. `turns` is that of kernel 1 for one access, summed over all steps:
+// as many as the block has warps while several warps add; in the last five steps, where 16, 8, 4, 2 and 1
+// lanes add, whose words lie 2 * warps or more words apart, the smaller of the numbers of warps and of lanes.
 static bool check_block(int kernel, int block, const int *count) {
     int warps = block / 32, steps = log2(block), expected[COLUMNS] = {};
     int adding = kernel == 0 ? 6 * warps - 1 : warps + 4, turns = warps * log2(warps);

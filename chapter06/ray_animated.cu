@@ -25,7 +25,8 @@ struct DataBlock {
     cudaEvent_t start, stop;
     float totalTime; // of all frames
     int frames;
-    int turned, tick; // by the mouse; of the current frame
+    int turned; // ticks that a drag of the mouse has added
+    int tick;   // of the current frame, with these
 };
 
 static void time_kernel(uchar4 *dev_bitmap);

@@ -138,6 +138,6 @@ static bool check(const char *name, const std::vector<Item> &sorted) {
 // check("ints", that vector).
 // sort_structures(): The same for `items`, with thrust::stable_sort and BySmallerKey(),
 // show("structures, merge sort:", ms) and check("structures", that vector).
-// sort_arrays(): The keys in one vector and the numbers 0, 1, 2, … in another, with
-// thrust::stable_sort_by_key; reset makes both again. Call show("keys and numbers, radix sort:", ms), and
-// return check("keys and numbers", a vector of Item with both).
+// sort_arrays(): Sort the keys, in one vector, and with them the numbers 0, 1, 2, … in another one, with
+// thrust::stable_sort_by_key; reset makes both vectors again. Call show("keys and numbers, radix sort:", ms),
+// and return check("keys and numbers", a vector of Item with both).

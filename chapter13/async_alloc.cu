@@ -73,8 +73,8 @@ static void malloc_loop(void) {
 
 // The same with the stream as a further argument. If the sizes are known before the loop, as here, to
 // allocate before it (chapter 10) is still the fastest; check() times that too. This is for sizes that differ
-// each time. The pointer is known at once; the memory may be used by what is behind the allocation in the
-// stream and before the free.
+// each time. The pointer is known at once. Only work that stands in the stream between the
+// allocation and the free may use the memory.
 static void async_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
@@ -90,7 +90,7 @@ static void async_loop(void) {
     }
 }
 
-// What `later` is given from now on waits for what `first` has been given.
+// Work that is put into the stream `later` after this call waits for all work that is in `first` now.
 static void order(cudaStream_t first, cudaStream_t later) {
     cudaEvent_t event;
     HANDLE_ERROR(cudaEventCreate(&event));
@@ -100,9 +100,9 @@ static void order(cudaStream_t first, cudaStream_t later) {
 }
 
 // Memory of stream0, from a pool of the program's own, that stream1 uses after the allocation and the copy,
-// and before the free. With --no-wait nothing orders that: stream1 may read memory that stream0 has not got,
-// or that another allocation has got meanwhile. The result may still be right, as on an H200. make check
-// finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU.
+// and before the free. With --no-wait nothing orders that: stream1 may read memory that is not allocated
+// yet, or that belongs to another allocation already. The result may still be right, as on an H200. make
+// check finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU.
 static void lend(cudaMemPool_t pool) {
     int *dev_a;
     HANDLE_ERROR(cudaMallocFromPoolAsync((void **)&dev_a, chunk * sizeof(int), pool, stream0));
@@ -198,7 +198,7 @@ static void once_loop(void) {
     }
 }
 
-// What no way can save: both vectors go to the device. The copies back overlap with these.
+// The limit of all three loops: the copies of both vectors to the device. The copies back overlap with them.
 static float time_copies(void) {
     return median_host_ms([] {
         for (size_t i = 0; i < size; i += chunk)

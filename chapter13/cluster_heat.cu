@@ -54,7 +54,8 @@ __global__ void grid_kernel(float *outSrc, float *inSrc, const float *cptr, int 
     }
 }
 
-// In one launch of one cluster. Block b has `rows` rows from b * rows on. On devices before 9.0 it is empty.
+// All steps in one launch of one cluster. Block b computes `rows` rows, from row b * rows on. For devices
+// before compute capability 9.0 the kernel is compiled empty, and is not launched.
 __global__ void cluster_kernel(float *plate, const float *cptr, int size, int steps) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ float strips[];
@@ -89,7 +90,8 @@ __global__ void cluster_kernel(float *plate, const float *cptr, int size, int st
 #endif
 }
 
-// Both compute a frame in dev_inSrc. The number of steps is even, so it ends in the same buffer.
+// by_grid() and by_cluster() each replace the temperatures in dev_inSrc by those after a frame. A step of
+// grid_kernel swaps both arrays; the number of steps is even, so the last one writes dev_inSrc.
 static void by_grid(void) {
     int n = size;
     void *arguments[] = {&dev_outSrc, &dev_inSrc, &dev_constSrc, &n, &steps};
@@ -139,7 +141,7 @@ void settings(int argc, char **argv) {
 }
 
 // Times a frame, then computes one from the initial temperatures and compares it with the same in double.
-// Rounding: as in check_frames of common/checks/heat.h.
+// A step may differ by 2^-24, less than half of STEP_ROUNDING in common/checks/heat.h.
 static bool check(const char *how, void (*frame)(void)) {
     const size_t cells = size * size;
     HostArray<float> heaters(cells), start(cells);

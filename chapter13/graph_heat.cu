@@ -17,7 +17,7 @@
  */
 #include "../common/book.h"
 #include "../common/cuda12.h"
-#include "../common/checks/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
+#include "../common/checks/heat.h" // DIM, SPEED, STEPS, copy_plate(), place_heaters(), in_hot_corner()
 
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
@@ -27,7 +27,6 @@ struct DataBlock {
 static size_t size = DIM;     // --size
 static int steps = STEPS;     // --iterations, time steps of a frame
 static float slower = 0.125f; // --slower, the speed of the third frame; that of the last is half of it
-static void initialize(DataBlock *d);
 static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec);
 
 // Both kernels are those of chapter07/heat_gmem.
@@ -81,8 +80,7 @@ static void anim_gpu(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
                                      d->stream));
 }
 
-// Between both calls the launches are recorded and do not run. The graph is what has to be done in which
-// order.
+// Between both calls the launches are recorded and do not run. The graph holds them and their order.
 static cudaGraph_t record(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
     cudaGraph_t graph;
     HANDLE_ERROR(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal));
@@ -124,9 +122,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, bytes));
     HANDLE_ERROR(cudaStreamCreate(&data.stream));
-    initialize(&data); // the heaters and the initial temperatures
+    copy_plate(data.dev_constSrc, data.dev_inSrc, size); // the heaters and the initial temperatures
 
-    // The executable graph is what the device needs.
+    // The executable graph is the form of the graph that can be launched.
     cudaGraph_t graph = record(&data, SPEED, nodes);
     cudaGraphExec_t graphExec;
     HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
@@ -158,16 +156,6 @@ void settings(int argc, char **argv) {
                OPTION_FLOAT("slower", &slower, 0.001f, 0.25f, "speed of the last frame")});
     size_t bytes = size * size * sizeof(float);
     require_memory(8 * bytes, 3 * bytes);
-}
-
-static void initialize(DataBlock *d) {
-    HostArray<float> temp(size * size);
-    place_heaters(temp, size);
-    HANDLE_ERROR(cudaMemcpy(d->dev_constSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
-    for (size_t i = 0; i < size * size; i++)
-        if (in_hot_corner(i % size, i / size, size, size))
-            temp[i] = 1;
-    HANDLE_ERROR(cudaMemcpy(d->dev_inSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
 }
 
 // Prints the median times of a step: until the calls of its frame have returned, and until it has run.

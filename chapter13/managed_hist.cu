@@ -100,7 +100,9 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
               {OPTION_SIZE("size", &size, 1, (size_t)1 << 31, "bytes to count")});
-    require_memory(3 * size, 2 * size); // pages may be on either side; and the copies of check_copied()
+    // All pages of the managed memory may be on the host, or all on the device. check_copied() has a copy on
+    // each, too.
+    require_memory(3 * size, 2 * size);
     if (!device_attribute(cudaDevAttrManagedMemory))
         quit(EXIT_WAIVED, "needs a device with managed memory");
     cudaFuncAttributes loaded;

@@ -61,7 +61,8 @@ extern "C" __global__ void julia_kernel(unsigned char *ptr) {
     ptr[x + (unsigned long long)y * SIZE] = step == ITERATIONS && r * r + i * i <= 1000;
 })";
 
-// Returns the machine code for this device.
+// Compiles the text for this device, with the values of `view` in place of SIZE and the others. Returns the
+// machine code (cubin), which the caller frees.
 static char *compile(void) {
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));

@@ -38,7 +38,7 @@ __global__ void kernel(unsigned *a, size_t n) {
             a[i] = a[i] * 1664525 + 1013904223;
 }
 
-// A function of the host. The stream waits for it, so that it may use what the copy before it has brought.
+// A function of the host. The stream calls it when the copy before it has ended, so it can read the chunk.
 static void CUDART_CB add_chunk(void *pvoidData) {
     DataStruct *data = (DataStruct *)pvoidData;
     size_t end = min_of(data->added + chunk, data->n);
@@ -121,7 +121,8 @@ static float time_threads(DataStruct *data, cudaStream_t stream) {
     return ms;
 }
 
-// 1000 steps are one step with other factors.
+// The reference takes all 1000 steps of the generator at once: together they are one multiplication and one
+// addition.
 static bool check(const DataStruct *data) {
     unsigned factor = 1, add = 0;
     for (int step = 0; step < 1000; step++) {

@@ -208,7 +208,7 @@ static bool check(const char *name, bool whole, double rounding, const float *a,
     return ok;
 }
 
-// The limit: what cuBLAS makes of the tensor cores, with half and sums of float
+// The limit: the rate of cuBLAS on tensor cores, with elements of half and sums of float
 static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const half *dev_b, float *dev_c,
                         size_t width) {
 #ifdef HAVE_CUBLAS
@@ -236,6 +236,6 @@ static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const h
 // TILE x TILE elements of c whose column of tiles is blockIdx.x and whose row of tiles is threadIdx.y +
 // blockIdx.y * blockDim.y, with fragments of half and a sum of float; a warp below the matrix does nothing.
 // matmul_tf32(): The same with fragments of wmma::precision::tf32, whose depth along k is 8. Each lane rounds
-// the elements of both fragments that it holds by wmma::__float_to_tf32. GPUs before compute capability 8.0
-// have no TF32: for them, put the body between #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800 and
+// its elements of the fragments of a and b to TF32 by wmma::__float_to_tf32(). GPUs before compute capability
+// 8.0 have no TF32: for them, put the body between #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800 and
 // #endif.

@@ -174,7 +174,7 @@ def write_each(words):
 # Of what make says, without the lines of source that compilers quote: these may be many, and a submission could write there what looks
 # like a message about another one. At most 1 MiB about each goal, and 64 KiB of a line.
 KEPT = (
-    r"cut -b-65536 | awk '/^(NVCC|CUCC) / { room = 2^20 } { room -= length + 1 } room > 0 && !/^ *[0-9]* \|/'"
+    r"cut -b-65536 | awk '/^(NV|CU)CC / { room = 2^20 } { room -= length + 1 } room > 0 && !/^ *[0-9]* \|/'"
 )
 
 

@@ -342,15 +342,13 @@ def make_playground(folder):
     made, modules = folder / "playground", PLAYGROUND / "node_modules"
     if not shutil.which("node") or not modules.exists():
         return "node and the packages of web/playground: make setup site"
-    with (ROOT / BUILD / "playground.lock").open(
-        "w"
-    ) as lock:  # two that make the site at once share the folder
+    # Two that make the site at once share this folder, so one waits for the other.
+    with (ROOT / BUILD / "playground.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
-    files = [
-        file for file in made.rglob("*.packed") if not file.name.startswith("check.")
-    ]  # which are fetched for --check
-    editor["bytes"] = sum(file.stat().st_size for file in files)
+    # What is fetched when somebody edits; files named check.… are fetched for the search for races only.
+    packed = [file for file in made.rglob("*.packed") if not file.name.startswith("check.")]
+    editor["bytes"] = sum(file.stat().st_size for file in packed)
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
     tool = modules / ".bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)

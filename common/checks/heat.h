@@ -41,6 +41,17 @@ static inline void place_heaters(float *heaters, size_t size) {
     });
 }
 
+// Copies the heaters and the initial temperatures, those of the heaters and of the hot corner, to the device.
+static inline void copy_plate(float *dev_constSrc, float *dev_inSrc, size_t size) {
+    HostArray<float> temp(size * size);
+    place_heaters(temp, size);
+    HANDLE_ERROR(cudaMemcpy(dev_constSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+    for (size_t i = 0; i < size * size; i++)
+        if (in_hot_corner(i % size, i / size, size, size))
+            temp[i] = 1;
+    HANDLE_ERROR(cudaMemcpy(dev_inSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+}
+
 // ---------------------------------------------------------------------------------------- check
 
 // The largest texture of linear memory, in floats. Devices differ: it is 2^27 on older ones, 2^30 on an H200.

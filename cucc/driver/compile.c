@@ -130,7 +130,7 @@ static int translate(const Settings *s, const char *input, const char *device, c
 static int compile_translation(const Settings *s, const char *input, const char *object) {
     List command = copy_of(&s->cxx);
     ADD(&command, format("-std=%s", s->standard), s->optimize, "-ffp-contract=off", "-fno-strict-aliasing");
-    add(&command, s->threads.count ? "-g1" : NULL); // not for WebAssembly: the lines in messages
+    add(&command, s->threads.count ? "-g1" : NULL); // lines for messages; WebAssembly cannot look them up
     ADD(&command, "-fno-math-errno",
         "-fno-trapping-math"); // a GPU has neither errno nor floating-point exceptions
     add_list(&command, &s->threads);

@@ -92,11 +92,11 @@ bool is_pageable(const void *pointer);
 bool guards();                                // true if memory comes from the range of guard.cpp
 void *get_guarded(size_t bytes, bool device); // filled with fresh_byte(); null when memory is exhausted
 bool free_guarded(void *pointer);             // false if the memory is not of this kind
-bool in_guarded(const void *pointer); // true for what is, or was, device memory that the host may not access
-bool in_range(const void *pointer);   // true for what is, or was, device, managed or pinned memory
-bool is_host_memory(const void *pointer); // true for what is mapped, and not CUDA's
-bool guard_is_strict();                   // CUDA_CPU_CHECK=1
-constexpr char red_byte = 0x7f;           // behind each allocation
+bool in_guarded(const void *pointer);         // in device memory, or freed device memory, that is protected
+bool in_range(const void *pointer);           // in device, managed or pinned memory, allocated or freed
+bool is_host_memory(const void *pointer);     // in memory of the process that CUDA has not allocated
+bool guard_is_strict();                       // CUDA_CPU_CHECK=1
+constexpr char red_byte = 0x7f;               // the value of the bytes behind each allocation
 // The first byte behind this allocation that was written, counted from its beginning; 0: none
 size_t written_past(const void *pointer);
 extern std::atomic<bool> guarding; // true as soon as there may be memory that the host may not access

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// WebAssembly: functions of Linux that Emscripten's C library lacks. One processor, thread and program.
+// WebAssembly: functions of Linux that the C libraries of Emscripten and WASI lack. One processor, thread and
+// program. What only WASI lacks is outside of the runtime (web/playground/linux.cpp).
 #include "block.h"
 
+#ifdef __EMSCRIPTEN__
 #include <emscripten.h>
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -25,6 +28,7 @@ void quick_exit(int status) {
     _exit(status);
 }
 
+#ifdef __EMSCRIPTEN__
 int sched_getaffinity(pid_t, size_t, cpu_set_t *set) {
     CPU_ZERO(set);
     CPU_SET(0, set);
@@ -35,8 +39,10 @@ int __sched_cpucount(size_t, const cpu_set_t *) {
     return 1;
 }
 
-LACKS(memfd_create, const char *, unsigned)
 LACKS(prctl, int, ...)
+#endif
+
+LACKS(memfd_create, const char *, unsigned)
 LACKS(pthread_kill, pthread_t, int)
 LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
       char *const *, char *const *)
@@ -63,6 +69,7 @@ void *find_variable(const char *, size_t *, void *) { // there is no table of na
     return nullptr;
 }
 
+#ifdef __EMSCRIPTEN__
 // The address of a function is its place in a table. A call must have the right number and types of
 // arguments, except from JavaScript, which converts "0" to a value of each type.
 void call_without_arguments(const void *kernel) {
@@ -70,6 +77,7 @@ void call_without_arguments(const void *kernel) {
         {($0 > 0 && $0 < wasmTable.length && wasmTable.get($0) || Object).apply(null, Array(256).fill("0"))},
         kernel);
 }
+#endif
 
 } // namespace cuda_cpu
 
@@ -79,6 +87,7 @@ extern "C" std::type_info *__cxa_current_exception_type() { // exceptions are of
 }
 } // namespace __cxxabiv1
 
+#ifdef __EMSCRIPTEN__
 // Runs before other constructors, which use the name of the program: the C library leaves it empty. And when
 // fibers have switched the stack, Emscripten drops the value that main returns. No other stack is left by a
 // return. It counts each switch as something that is still to come, and so would not end the program.
@@ -90,3 +99,4 @@ __attribute__((constructor(101))) static void start() {
     const std::string name = emscripten_run_script_string("thisProgram.replace(/.*\\/|[.]js$/g, '')");
     program_invocation_short_name = strdup(name.c_str());
 }
+#endif

@@ -85,8 +85,7 @@ const linked = await link(runLLVM, "out.wasm", Object.keys(translator), translat
 if (linked.status)
     throw new Error(linked.said);
 const cu2cpp = write("cu2cpp.wasm", linked.written["out.wasm"]);
-// OpenGL and Emscripten are left out.
-const runtime = within("cucc/runtime").filter(path => !/\/(gl|wasm)[.]cpp$/.test(path));
+const runtime = within("cucc/runtime").filter(path => !path.endsWith("/gl.cpp")); // without OpenGL
 const cuda = {...sources("cucc/runtime")};
 cuda.headers.include = headers.include;
 const library = {

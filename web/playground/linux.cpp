@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions of linux.h, for the playground: memory is that of malloc, a thread runs to its end when it is
-// created, and what needs a second process fails. The runtime's own file for WebAssembly, runtime/wasm.cpp,
-// is for Emscripten; this one takes its place.
+// created, and what needs a second process fails. cucc/runtime/wasm.cpp has those that Emscripten lacks, too.
 #include "linux.h"
 
 #include <fcntl.h>
@@ -50,30 +49,12 @@ int madvise(void *place, size_t bytes, int advice) {
     return 0;
 }
 
-LACKS(memfd_create, const char *, unsigned)
-
 // ---- threads and processes ----
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *, void *(*start)(void *), void *argument) {
-    *thread = (pthread_t) new void *(start(argument));
-    return 0;
-}
-
-int pthread_join(pthread_t thread, void **result) {
-    void **const kept = (void **)thread;
-    if (result)
-        *result = *kept;
-    delete kept;
-    return 0;
-}
 
 NOTHING(pthread_cancel, pthread_t)
 NOTHING(pthread_detach, pthread_t)
-LACKS(pthread_kill, pthread_t, int)
 LACKS(fork)
 LACKS(waitpid, pid_t, int *, int)
-LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-      char *const *, char *const *)
 NOTHING(posix_spawn_file_actions_init, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_destroy, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_adddup2, posix_spawn_file_actions_t *, int, int)
@@ -81,12 +62,7 @@ NOTHING(posix_spawn_file_actions_addopen, posix_spawn_file_actions_t *, int, con
 LACKS(getrlimit, int, rlimit *)
 LACKS(setrlimit, int, const rlimit *)
 NOTHING(sched_getaffinity, pid_t, size_t, cpu_set_t *)
-NOTHING(at_quick_exit, void (*)())
 LACKS(pause)
-
-void quick_exit(int status) {
-    _exit(status);
-}
 
 // ---- files ----
 
@@ -126,10 +102,6 @@ void emscripten_fiber_swap(emscripten_fiber_t *from, emscripten_fiber_t *to) {
 
 namespace cuda_cpu {
 
-void *find_variable(const char *, size_t *, void *) { // there is no table of names
-    return nullptr;
-}
-
 // The address of a function is its place in a table. A call must have the right number and types of
 // arguments, except from JavaScript, which converts "0" to a value of each type.
 void call_without_arguments(const void *kernel) {
@@ -140,9 +112,6 @@ void call_without_arguments(const void *kernel) {
 
 namespace __cxxabiv1 {
 extern "C" { // throw ends the program
-std::type_info *__cxa_current_exception_type() {
-    return nullptr;
-}
 void *__cxa_allocate_exception(size_t bytes) {
     return malloc(bytes);
 }

@@ -62,7 +62,7 @@ typedef struct {
     int unused;
 } posix_spawn_file_actions_t, posix_spawnattr_t;
 typedef struct {           // wasi.js knows it
-    void (*entry)(void *); // called when the fiber runs for the first time; null if it runs already
+    void (*entry)(void *); // the function that the fiber begins with; null once it has begun
     void *root, *argument; // the function where its calls begin: null is the program's first
     void *stack;           // the pointer to the stack
     void *saved, *end;     // where Asyncify saves the calls and their locals

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Host code that accesses device memory faults, unless a kernel, copy or fill runs.
+// Host code that reads or writes device memory causes a segmentation fault, which ends the program with a
+// message.
 //
-// All memory of CUDA comes from a range of addresses: device memory from its first half, managed and pinned
-// memory from the second. Page protection denies all access to the first half. A DeviceAccess object permits
-// it; when the last such object is destroyed, access is denied again. That takes microseconds, so it is done
-// only while it has taken less than 1 % of the time: after thousands of short launches, the memory stays open
-// now and then. Behind each allocation are bytes that nothing may write (red zone).
+// All memory that CUDA allocates comes from one range of addresses: device memory from its first half,
+// managed and pinned memory from its second half. mprotect() makes the first half inaccessible. While a
+// kernel, a copy or a fill runs, a DeviceAccess object (memory.h) exists, and the first half is accessible;
+// when the last such object is destroyed, it becomes inaccessible again. This takes microseconds, so it is
+// left out when all changes together have taken more than 1 % of the running time: after thousands of short
+// launches device memory is accessible at some times. Behind each allocation is a red zone: bytes with a
+// known value, which show whether something was written past the end.
 //
-// With CUDA_CPU_CHECK=1, access is always denied, and freed memory stays inaccessible, also for kernels: its
+// With CUDA_CPU_CHECK=1 no change is left out, and freed memory stays inaccessible, also to kernels. Its
 // addresses are used again only when the end of the range is reached.
 #include "launch.h"
 #include "race.h"
@@ -41,7 +44,7 @@ struct Half {
     char *usable = nullptr;                      // not strict: up to here memory has been made accessible
     std::map<char *, Block> used;                // by address
     std::map<size_t, std::vector<char *>> spare; // not strict: blocks of `used` that were freed, by size
-    size_t kept = 0;                             // bytes of spare blocks that have pages
+    size_t kept = 0;                             // bytes of spare blocks whose memory the process has kept
 };
 
 struct Range {
@@ -92,7 +95,8 @@ bool reserve() {
         r.host = {middle, begin + bytes, round_up(middle, page), round_up(middle, page), {}, {}, 0};
         r.begun = time_of(CLOCK_MONOTONIC);
         r.begun_ticks = clock64();
-        // MPI may read device memory, and Thrust's algorithms are host code.
+        // No protection with MPI, which may read device memory from the host, and with Thrust, whose
+        // algorithms run as host code.
         guarding = r.strict || !(getenv("CUDA_CPU_CHECK") || MPI_Init || host_uses_device_memory);
         watch_faults();
         return true;
@@ -160,7 +164,7 @@ char *take_new(Range &r, Half &h, size_t bytes, bool huge) {
                 h.used.erase(spare);
         h.spare.clear();
         h.kept = 0;
-        h.usable = h.begin; // addresses below `next` may be inaccessible
+        h.usable = h.begin; // memory below `next` may have become inaccessible
         memory = find_place(h, h.begin + page, bytes, alignment);
     }
     if (!memory)
