@@ -125,12 +125,14 @@ static bool is_understood(Rewrite *r, const char *group, Token *i) {
     if (is_one_of(name, " tiled_partition sync reduce ") && is_of_groups(r->u, name))
         return true;
     Token *f = is_member(name) ? NULL : only_function(r->u, name);
-    bool by_value = f, is_const = false; // or by a reference to const
-    for (const Token *t = f + 1; f && t < f[1].match; t++) {
+    if (!f)
+        return false;
+    bool by_value = true, is_const = false; // or by a reference to const
+    for (const Token *t = f + 1; t < f[1].match; t++) {
         is_const = is(t, "const") || (is_const && kind(t) != ',');
         by_value &= is_const || kind(t) != '&';
     }
-    return by_value || (f && has_operations(r, f + 1, find_body(f + 1)->match, true));
+    return by_value || has_operations(r, f + 1, find_body(f + 1)->match, true);
 }
 
 // Replaces a variable that is this group, from token i to `end`. Returns false if it has to stay.
