@@ -50,3 +50,18 @@ def test_sort_ladder(run, rng):
     assert tables == ["uniform", "uniform, with values", "skewed", "equal"]
     result = run("chapter12/sort_ladder", "--size", 100, "--inject-error", status=1)
     assert "single pass: misplaced keys, hash, wrong values: " in result.err and " yes" not in result.out
+
+
+# ---- scan_ladder
+
+
+def test_scan_ladder(rungs, rng):
+    """All scans and types, of sizes around those of a tile, of a window of the look-back, and with one level of sums more"""
+    tile = 256 * 16
+    for size in 1, tile, 33 * tile + rng.randint(1, tile), 256 * 256 + 1:
+        scan, kind = rng.choice(["exclusive", "inclusive"]), rng.choice(["int", "float"])
+        options = "--size", size, "--runs", 2, "--seed", rng.randrange(10**6)
+        rows = rungs("chapter12/scan_ladder", *options, "--scan", scan, "--type", kind)
+        assert [row["data"] for row in rows] == [f"{scan}, {kind}"] * 6
+    shown = [row["data"] for row in rungs("chapter12/scan_ladder", "--size", 9, "--runs", 1)]
+    assert shown == ["exclusive, int"] * 6 + ["inclusive, float"] * 6

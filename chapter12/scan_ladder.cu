@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+/*
+ * scan_ladder: prefix sums, from three kernels to a single pass with decoupled look-back
+ *
+ * Teaches: The blocks of a scan depend on each other: each needs the sum of all elements before its tile.
+ *          With three kernels the elements cross global memory twice. A block that passes on the sum of its
+ *          tile while it runs needs one kernel, which reads each element once and writes it once. Within a
+ *          tile, fewer additions, then elements in registers and shuffles replace steps with barriers.
+ * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, decoupled look-back,
+ *          relaxed, CUB
+ * Book:    12.4.1 (ladder); T Thrust (scans)
+ * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
+ *          additions as elements); 2 registers (16 elements per thread, shuffles); 3 sums first (12 bytes per
+ *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 a warp looks
+ *          back (32 tiles at a time)
+ * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
+ * Run:     ./bin/chapter12/scan_ladder --size 256M
+ * Differs: the book names a library for scans, CUDPP, and has no code. chapter12/scan has the kernels of rung
+ *          0 alone. The floats are whole numbers so small that all sums are exact, in any order.
+ * Limit:   copies within device memory: a scan reads and writes as many bytes.
+ * Bench:   64K 1M 16M 256M 1G
+ * Check:   --size 50011 | --size 3001 --scan inclusive --type float | --size 300 --scan exclusive
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include "../common/ptx.h" // load_relaxed(), store_relaxed(), let_other_blocks_run()
+#ifdef HAVE_CUB
+#include <cub/device/device_scan.cuh>
+#endif
+
+const unsigned STEPS = 256;                         // threads per block, and elements of a tile, of rung 0
+const unsigned TREE = 2 * STEPS;                    // elements of a tile of rung 1
+const unsigned THREADS = 256, WARPS = THREADS / 32; // per block, from rung 2 on
+const unsigned LOADS = 4;                           // vectors of 4 elements per thread
+const unsigned TILE = THREADS * LOADS * 4;          // elements of a tile, from rung 2 on
+const unsigned ALL_LANES = 0xffffffff;
+
+static size_t n = BENCH_SIZE(256 << 20, (1 << 16) - 5); // --size
+enum { EXCLUSIVE = 1, INCLUSIVE };
+enum { INT = 1, FLOAT };
+static int scans, types; // --scan, --type; 0: both
+static unsigned runs;    // of the last two rungs
+static void *dev_in, *dev_out;
+static void *dev_sums;                // the sums of tiles, on all levels
+static unsigned long long *dev_words; // for the look-back: one word per tile
+static unsigned *dev_started;         // number of blocks of the look-back that have started
+static void fill(int scan, int type);
+
+// out[i] is in[0] + … + in[i - 1] in an exclusive scan, and in[0] + … + in[i] in an inclusive one.
+// The kernels of a tile compute it for the tile alone, and store the sum of the tile in sums[blockIdx.x].
+
+// Rung 0: log2(256) = 8 steps. After the step with this distance, cache[t] is the sum of the last
+// 2 * distance elements up to t. All threads read before any thread writes.
+template <class T, bool inclusive> __global__ void scan_in_steps(const T *in, T *out, T *sums, unsigned n) {
+    __shared__ T cache[STEPS];
+    unsigned t = threadIdx.x, i = t + blockIdx.x * STEPS;
+    cache[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (unsigned distance = 1; distance < STEPS; distance *= 2) {
+        T left = t >= distance ? cache[t - distance] : 0;
+        __syncthreads();
+        cache[t] += left;
+        __syncthreads();
+    }
+    if (i < n)
+        out[i] = inclusive ? cache[t] : t ? cache[t - 1] : 0;
+    if (t == STEPS - 1)
+        sums[blockIdx.x] = cache[t];
+}
+
+// Rung 1 (Blelloch, 1990): the steps of rung 0 make 8 additions per element, a tree makes 2. On the way up
+// the last element of each part becomes the sum of the part, as in a reduction. On the way down it becomes
+// the sum of all elements before the part: the left half of the part takes this sum over, the right half
+// adds the sum of the left half.
+template <class T, bool inclusive> __global__ void scan_in_tree(const T *in, T *out, T *sums, unsigned n) {
+    __shared__ T cache[TREE];
+    const unsigned t = threadIdx.x, first = blockIdx.x * TREE;
+    for (unsigned i = t; i < TREE; i += STEPS)
+        cache[i] = first + i < n ? in[first + i] : 0;
+    for (unsigned half = 1; half < TREE; half *= 2) {
+        __syncthreads();
+        unsigned last = (t + 1) * 2 * half - 1;
+        if (last < TREE)
+            cache[last] += cache[last - half];
+    }
+    __syncthreads();
+    if (t == 0) {
+        sums[blockIdx.x] = cache[TREE - 1];
+        cache[TREE - 1] = 0;
+    }
+    for (unsigned half = TREE / 2; half > 0; half /= 2) {
+        __syncthreads();
+        unsigned last = (t + 1) * 2 * half - 1;
+        if (last < TREE) {
+            T left = cache[last - half];
+            cache[last - half] = cache[last];
+            cache[last] += left;
+        }
+    }
+    __syncthreads();
+    for (unsigned i = t; i < TREE && first + i < n; i += STEPS)
+        out[first + i] = inclusive ? cache[i] + in[first + i] : cache[i];
+}
+
+// ---- From rung 2 on, a thread has LOADS vectors of four elements in registers. The vectors of a warp lie
+// side by side: first one of each lane, then the next one of each lane, and so on.
+
+template <class T> struct alignas(16) Vector { T x[4]; };
+
+// The index of the first element of vector k of this thread
+__device__ static unsigned vector_index(unsigned tile, unsigned k) {
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return tile * TILE + ((warp * LOADS + k) * 32 + lane) * 4;
+}
+
+// Elements from n on count as 0.
+template <class T> __device__ static void load_tile(const T *in, Vector<T> *v, unsigned tile, unsigned n) {
+    const bool full = n - tile * TILE >= TILE;
+#pragma unroll
+    for (unsigned k = 0; k < LOADS; k++) {
+        unsigned i = vector_index(tile, k);
+        if (full)
+            v[k] = *(const Vector<T> *)&in[i];
+        else
+            for (unsigned j = 0; j < 4; j++)
+                v[k].x[j] = i + j < n ? in[i + j] : 0;
+    }
+}
+
+// before[k] is the sum of all elements before vector k.
+template <class T, bool inclusive>
+__device__ static void store_tile(T *out, Vector<T> *v, const T *before, unsigned tile, unsigned n) {
+    const bool full = n - tile * TILE >= TILE;
+#pragma unroll
+    for (unsigned k = 0; k < LOADS; k++) {
+        unsigned i = vector_index(tile, k);
+        T sum = before[k];
+        for (unsigned j = 0; j < 4; j++) {
+            T x = v[k].x[j];
+            v[k].x[j] = inclusive ? sum + x : sum;
+            sum += x;
+        }
+        if (full)
+            *(Vector<T> *)&out[i] = v[k];
+        else
+            for (unsigned j = 0; j < 4 && i + j < n; j++)
+                out[i + j] = v[k].x[j];
+    }
+}
+
+// before[k] becomes the sum of the elements of the tile before vector k. Returns the sum of the tile. Five
+// shuffles scan the sums of the 32 vectors of a warp; only the warps need a barrier.
+template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before) {
+    __shared__ T sums[WARPS];
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    T warp_sum = 0, left = 0, all = 0;
+#pragma unroll
+    for (unsigned k = 0; k < LOADS; k++) {
+        T sum = v[k].x[0] + v[k].x[1] + v[k].x[2] + v[k].x[3];
+        for (unsigned distance = 1; distance < 32; distance *= 2) {
+            T other = __shfl_up_sync(ALL_LANES, sum, distance);
+            sum += lane >= distance ? other : 0;
+        }
+        T up = __shfl_up_sync(ALL_LANES, sum, 1);
+        before[k] = warp_sum + (lane ? up : 0);
+        warp_sum += __shfl_sync(ALL_LANES, sum, 31);
+    }
+    if (lane == 0)
+        sums[warp] = warp_sum;
+    __syncthreads();
+    for (unsigned w = 0; w < WARPS; w++) {
+        left += w < warp ? sums[w] : 0;
+        all += sums[w];
+    }
+    for (unsigned k = 0; k < LOADS; k++)
+        before[k] += left;
+    return all;
+}
+
+// Rung 2
+template <class T, bool inclusive>
+__global__ void __launch_bounds__(THREADS) scan_in_registers(const T *in, T *out, T *sums, unsigned n) {
+    Vector<T> v[LOADS];
+    T before[LOADS];
+    load_tile(in, v, blockIdx.x, n);
+    T sum = scan_tile(v, before);
+    store_tile<T, inclusive>(out, v, before, blockIdx.x, n);
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+// Rung 3: one kernel only adds. After the scan of the sums, a second one reads the elements again, and scans
+// each tile with the sum of all tiles before it.
+template <class T> __global__ void __launch_bounds__(THREADS) sum_tiles(const T *in, T *sums, unsigned n) {
+    __shared__ T cache[WARPS];
+    Vector<T> v[LOADS];
+    T sum = 0;
+    load_tile(in, v, blockIdx.x, n);
+    for (unsigned k = 0; k < LOADS; k++)
+        sum += v[k].x[0] + v[k].x[1] + v[k].x[2] + v[k].x[3];
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(ALL_LANES, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        cache[threadIdx.x / 32] = sum;
+    __syncthreads();
+    for (unsigned w = 1; w < WARPS && threadIdx.x == 0; w++)
+        sum += cache[w];
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+template <class T, bool inclusive>
+__global__ void __launch_bounds__(THREADS) scan_after_sums(const T *in, T *out, const T *sums, unsigned n) {
+    Vector<T> v[LOADS];
+    T before[LOADS];
+    load_tile(in, v, blockIdx.x, n);
+    scan_tile(v, before);
+    for (unsigned k = 0; k < LOADS; k++)
+        before[k] += sums[blockIdx.x];
+    store_tile<T, inclusive>(out, v, before, blockIdx.x, n);
+}
+
+// Rungs 4 and 5, decoupled look-back (Merrill and Garland, 2016): each tile has a word in global memory, with
+// a sum in its lower half, and in its upper half whether it is the sum of the tile, or of all elements up to
+// the end of the tile. A word is read and written as a whole, so no memory fence is needed. Words of earlier
+// runs are told by smaller numbers in the upper half, so that nothing has to be cleared.
+const unsigned OF_TILE = 1, OF_ALL = 2; // plus 2 * number of the run, which is 0 at first
+
+template <class T> __device__ static unsigned long long make_word(T sum, unsigned which) {
+    unsigned bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return (unsigned long long)which << 32 | bits;
+}
+
+template <class T> __device__ static T sum_of(unsigned long long word) {
+    unsigned bits = word;
+    T sum;
+    memcpy(&sum, &bits, sizeof sum);
+    return sum;
+}
+
+// Waits until tile `tile` has a sum in this run.
+__device__ static unsigned long long wait_for(const unsigned long long *words, unsigned tile, unsigned run) {
+    for (;;) {
+        unsigned long long word = load_relaxed(&words[tile]);
+        if (word >> 32 > 2 * run)
+            return word;
+        let_other_blocks_run();
+    }
+}
+
+// Rung 4: one thread adds the sums of the tiles before this one, the nearest first, up to the first word that
+// has the sum of all elements.
+template <class T>
+__device__ static T look_back(const unsigned long long *words, unsigned tile, unsigned run) {
+    T before = 0;
+    while (tile-- > 0) {
+        unsigned long long word = wait_for(words, tile, run);
+        before += sum_of<T>(word);
+        if (word >> 32 == 2 * run + OF_ALL)
+            break;
+    }
+    return before;
+}
+
+// Rung 5: each lane waits for a tile of its own, so 32 loads are in flight. All lanes return the sum.
+template <class T>
+__device__ static T look_back_as_warp(const unsigned long long *words, unsigned tile, unsigned run) {
+    const unsigned lane = threadIdx.x % 32;
+    T before = 0;
+    for (unsigned last = 32; last == 32 && tile > 0; tile -= min(tile, 32)) {
+        unsigned long long word = lane < tile ? wait_for(words, tile - 1 - lane, run) : 0;
+        unsigned found = __ballot_sync(ALL_LANES, word >> 32 == 2 * run + OF_ALL);
+        last = found ? __ffs(found) - 1 : 32; // the nearest tile with the sum of all elements
+        T sum = lane <= last ? sum_of<T>(word) : 0;
+        for (unsigned distance = 16; distance > 0; distance /= 2)
+            sum += __shfl_xor_sync(ALL_LANES, sum, distance);
+        before += sum;
+    }
+    return before;
+}
+
+// The tiles are numbered in the order in which their blocks start. So a block waits only for blocks that run
+// already, and there is no deadlock. `started` has counted the blocks of all runs, those before this one too.
+template <class T, bool inclusive, bool as_warp>
+__global__ void __launch_bounds__(THREADS) scan_looking_back(const T *in, T *out, unsigned long long *words,
+                                                             unsigned *started, unsigned run, unsigned n) {
+    __shared__ unsigned number;
+    __shared__ T before_tile;
+    Vector<T> v[LOADS];
+    T before[LOADS];
+    if (threadIdx.x == 0)
+        number = atomicAdd(started, 1) - run * gridDim.x;
+    __syncthreads();
+    const unsigned tile = number;
+    load_tile(in, v, tile, n);
+    T sum = scan_tile(v, before);
+    if (threadIdx.x < (as_warp ? 32 : 1)) {
+        if (threadIdx.x == 0)
+            store_relaxed(&words[tile], make_word(sum, 2 * run + OF_TILE));
+        T all = as_warp ? look_back_as_warp<T>(words, tile, run) : look_back<T>(words, tile, run);
+        if (threadIdx.x == 0) {
+            store_relaxed(&words[tile], make_word(all + sum, 2 * run + OF_ALL));
+            before_tile = all;
+        }
+    }
+    __syncthreads();
+    for (unsigned k = 0; k < LOADS; k++)
+        before[k] += before_tile;
+    store_tile<T, inclusive>(out, v, before, tile, n);
+}
+
+// ---- the rungs ----
+
+template <class T> __global__ void add_sums(T *out, const T *sums, unsigned tile, unsigned n) {
+    unsigned first = blockIdx.x * tile;
+    for (unsigned i = threadIdx.x; i < tile && first + i < n; i += blockDim.x)
+        out[first + i] += sums[blockIdx.x];
+}
+
+static unsigned tiles_of(size_t n, unsigned tile) {
+    return (n + tile - 1) / tile;
+}
+
+// All sums of tiles: of the n elements, of their sums, …, up to one tile
+static size_t sums_of(size_t n, unsigned tile) {
+    return tiles_of(n, tile) + (n > tile ? sums_of(tiles_of(n, tile), tile) : 0);
+}
+
+template <class T> using Kernel = void(const T *in, T *out, T *sums, unsigned n);
+
+// Scans the tiles with the first kernel and their sums with the other one, likewise in tiles, until there is
+// only one. Then each tile gets the sum of all tiles before it.
+template <class T>
+static void scan_levels(Kernel<T> *first, Kernel<T> *others, unsigned tile, unsigned threads, const T *in,
+                        T *out, T *sums, size_t n) {
+    const unsigned tiles = tiles_of(n, tile);
+    first<<<tiles, threads>>>(in, out, sums, n);
+    HANDLE_LAUNCH();
+    if (tiles > 1) {
+        scan_levels(others, others, tile, threads, sums, sums, sums + tiles, tiles);
+        add_sums<<<tiles, threads>>>(out, sums, tile, n);
+        HANDLE_LAUNCH();
+    }
+}
+
+// The arrays of a scan of this type
+template <class T> struct Arrays { T *in = (T *)dev_in, *out = (T *)dev_out, *sums = (T *)dev_sums; };
+
+template <class T, bool inclusive> static void run_steps(void) {
+    Arrays<T> a;
+    scan_levels(scan_in_steps<T, inclusive>, scan_in_steps<T, false>, STEPS, STEPS, a.in, a.out, a.sums, n);
+}
+
+template <class T, bool inclusive> static void run_tree(void) {
+    Arrays<T> a;
+    scan_levels(scan_in_tree<T, inclusive>, scan_in_tree<T, false>, TREE, STEPS, a.in, a.out, a.sums, n);
+}
+
+template <class T, bool inclusive> static void run_registers(void) {
+    Arrays<T> a;
+    scan_levels(scan_in_registers<T, inclusive>, scan_in_registers<T, false>, TILE, THREADS, a.in, a.out,
+                a.sums, n);
+}
+
+template <class T, bool inclusive> static void run_sums_first(void) {
+    Arrays<T> a;
+    const unsigned tiles = tiles_of(n, TILE);
+    sum_tiles<<<tiles, THREADS>>>(a.in, a.sums, n);
+    HANDLE_LAUNCH();
+    Kernel<T> *kernel = scan_in_registers<T, false>;
+    scan_levels(kernel, kernel, TILE, THREADS, a.sums, a.sums, a.sums + tiles, tiles);
+    scan_after_sums<T, inclusive><<<tiles, THREADS>>>(a.in, a.out, a.sums, n);
+    HANDLE_LAUNCH();
+}
+
+template <class T, bool inclusive, bool as_warp> static void run_single_pass(void) {
+    Arrays<T> a;
+    scan_looking_back<T, inclusive, as_warp>
+        <<<tiles_of(n, TILE), THREADS>>>(a.in, a.out, dev_words, dev_started, runs++, n);
+    HANDLE_LAUNCH();
+}
+
+#ifdef HAVE_CUB
+template <class T, bool inclusive> static void run_cub(void) {
+    Arrays<T> a;
+    bench_cub([=](void *memory, size_t &bytes) {
+        return inclusive ? cub::DeviceScan::InclusiveSum(memory, bytes, a.in, a.out, (int)n)
+                         : cub::DeviceScan::ExclusiveSum(memory, bytes, a.in, a.out, (int)n);
+    });
+}
+#endif
+
+// Without options: an exclusive scan of ints and an inclusive one of floats.
+static bool wanted(int scan, int type) {
+    if (!scans && !types)
+        return (scan == INCLUSIVE) == (type == FLOAT);
+    return (!scans || scans == scan) && (!types || types == type);
+}
+
+template <class T, bool inclusive> static void run_table(void) {
+    static const Rung rungs[] = {
+        {"three kernels", "in steps: tiles, sums of tiles, additions", run_steps<T, inclusive>},
+        {"work-efficient", "a tree: as many additions as elements", run_tree<T, inclusive>},
+        {"registers", "16 elements per thread, shuffles", run_registers<T, inclusive>},
+        {"sums first", "12 bytes per element instead of 16", run_sums_first<T, inclusive>},
+        {"single pass", "decoupled look-back: 8 bytes per element", run_single_pass<T, inclusive, false>},
+        {"a warp looks back", "32 tiles at a time", run_single_pass<T, inclusive, true>},
+#ifdef HAVE_CUB
+        {"CUB", "DeviceScan", run_cub<T, inclusive>, LIBRARY},
+#endif
+    };
+    const int scan = inclusive ? INCLUSIVE : EXCLUSIVE, type = std::is_same<T, float>::value ? FLOAT : INT;
+    if (!wanted(scan, type))
+        return;
+    fill(scan, type);
+    bench.data = std::string(inclusive ? "inclusive, " : "exclusive, ") + (type == FLOAT ? "float" : "int");
+    bench_run(rungs);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    bench_malloc(&dev_in, n * sizeof(int));
+    bench_malloc(&dev_out, n * sizeof(int));
+    bench_malloc(&dev_sums, (sums_of(n, STEPS) + 1) * sizeof(int)); // rung 3 has one level more
+    bench_malloc(&dev_words, tiles_of(n, TILE) * sizeof(dev_words[0]));
+    bench_malloc(&dev_started, sizeof(unsigned));
+    HANDLE_ERROR(cudaMemset(dev_words, 0, tiles_of(n, TILE) * sizeof(dev_words[0])));
+    HANDLE_ERROR(cudaMemset(dev_started, 0, sizeof(unsigned)));
+
+    run_table<unsigned, false>();
+    run_table<unsigned, true>();
+    run_table<float, false>();
+    run_table<float, true>();
+    return bench_finish();
+}
+
+// ---------------------------------------------------------------------------------------- check
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Prefix sums, from three kernels to a single pass.", LADDER,
+              {OPTION_SIZE("size", &n, 1, 1 << 30, "elements"),
+               OPTION_WORD("scan", &scans, "both|exclusive|inclusive", "whether a sum has its own element"),
+               OPTION_WORD("type", &types, "both|int|float", "of the elements")});
+    const size_t bytes = n * sizeof(int);
+    require_memory(bytes, 2 * bytes + 2 * (sums_of(n, STEPS) + 1) * sizeof(int) + bench_memory(2 * bytes));
+    bench.title = std::to_string(n) + " elements";
+    bench.size = n;
+    bench.work = bench.footprint = 2 * bytes; // each element is read and written
+}
+
+static int scan_now, type_now; // of the table that is measured
+
+// Random ints, whose sums are taken modulo 2^32, or random whole numbers from -8 to 8. The sums of so many of
+// these stay below 2^24, up to which a float has all whole numbers, since they move away from 0 as a random
+// walk does. So they are exact in any order.
+static void fill(int scan, int type) {
+    HostArray<unsigned> words(n);
+    random_bytes(words, n * sizeof(unsigned));
+    in_threads(n, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end && type == FLOAT; i++) {
+            float x = (float)(words[i] % 17) - 8;
+            memcpy(&words[i], &x, sizeof x);
+        }
+    });
+    HANDLE_ERROR(cudaMemcpy(dev_in, words, n * sizeof(unsigned), cudaMemcpyHostToDevice));
+    scan_now = scan;
+    type_now = type;
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_out, 0xff, n * sizeof(unsigned)));
+}
+
+__device__ static unsigned long long wrong_sums;
+
+// A scan is right if its first sum is, and if each sum differs from the one before it by one element.
+template <class T> __global__ void compare_neighbours(const T *in, const T *out, bool inclusive, unsigned n) {
+    unsigned stride = blockDim.x * gridDim.x, wrong = 0;
+    for (size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += stride) {
+        T before = i ? out[i - 1] : 0, x = inclusive ? in[i] : i ? in[i - 1] : 0;
+        wrong += !(out[i] == before + x);
+    }
+    if (wrong)
+        atomicAdd(&wrong_sums, wrong);
+}
+
+static bool check(const char *name, BenchError *) {
+    const unsigned long long right = 0;
+    unsigned long long wrong;
+    HANDLE_ERROR(cudaMemcpyToSymbol(wrong_sums, &right, sizeof right));
+    if (type_now == FLOAT)
+        compare_neighbours<<<1024, 256>>>((const float *)dev_in, (const float *)dev_out,
+                                          scan_now == INCLUSIVE, n);
+    else
+        compare_neighbours<<<1024, 256>>>((const unsigned *)dev_in, (const unsigned *)dev_out,
+                                          scan_now == INCLUSIVE, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpyFromSymbol(&wrong, wrong_sums, sizeof wrong));
+    return check_counts((std::string(name) + ": wrong sums").c_str(), &wrong, &right, 1);
+}
