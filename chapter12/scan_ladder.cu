@@ -6,8 +6,8 @@
  *          With three kernels the elements cross global memory twice. A block that passes on the sum of its
  *          tile while it runs needs one kernel, which reads each element once and writes it once. Within a
  *          tile, fewer additions, then elements in registers and shuffles replace steps with barriers.
- * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, decoupled look-back,
- *          relaxed, CUB
+ * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, relaxed,
+ *          decoupled look-back, CUB
  * Book:    12.4.1 (ladder); T Thrust (scans)
  * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
  *          additions as elements); 2 registers (16 elements per thread, shuffles); 3 sums first (12 bytes per
