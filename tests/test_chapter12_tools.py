@@ -45,7 +45,7 @@ def test_what_the_cpu_back_end_says_by_itself(run):
     at = f"memory_bugs.cu:{line('__syncwarp(mask)')}"
     in_kernel = r"in kernel scatter, block \(22,0,0\), launched at memory_bugs.cu:\d+"
     for bug, says in {
-        "misaligned-read": r"gather\[197\]: got .*\ngather: 1 of 1472 differ\n",
+        "misaligned-read": r"gather\[197\]: got .*\nmemory_bugs: make check .*\ngather: 1 of 1472 differ\n",
         "misaligned-write": r"pairs\[1026\]: ",
         "null-write": rf"illegal address .*\n    {in_kernel}",
         "race": r"neighbours: \d+ of 1472 differ",

@@ -19,8 +19,14 @@ static bool spoiled(size_t i, size_t n) {
     return options.inject_error && i == n / 2;
 }
 
-// Prints the summary line of a failed check. Returns whether the check passed.
+// Prints the summary line of a failed check, which stays the last line, since that is taken for the reason
+// of a failure; the first time also how to look for the cause. Returns whether the check passed.
 static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
+    static bool said;
+    if (differ > 0 && !said && !options.inject_error)
+        fprintf(stderr, "%s: make check (or cucc --check) finds races and accesses out of bounds\n",
+                options.program);
+    said = said || differ > 0;
     if (n == 0)
         fprintf(stderr, "%s: nothing to check\n", name);
     else if (differ > 0 && allowed > 0)
