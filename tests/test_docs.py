@@ -4,6 +4,7 @@ import re
 
 import helpers
 import docs  # scripts/, which helpers adds to the path
+from programs import libraries, read_libraries
 from trees import PROGRAMS, ROOT, make
 
 PAGES = sorted(
@@ -21,6 +22,14 @@ def test_what_is_generated_is_fresh():
     for page in PAGES:
         text = (ROOT / page).read_text()
         assert docs.quoted(text, figures) == text, page
+
+
+def test_the_readme_names_what_the_cpu_cannot_build():
+    rows = read_libraries()
+    of_a_gpu = {row.name for row in rows} - {row.name for row in rows if row.only != "gpu"}
+    for program in helpers.programs():
+        named = f"`{program.name.split('/')[1]}`" in (ROOT / "README.md").read_text()
+        assert named or not of_a_gpu & {*libraries(program)}, program.name
 
 
 def test_docs_refreshes_the_tables(sources):
