@@ -9,7 +9,7 @@
  *          loop ends because r is small, but b - A x exceeds the limit, and the check fails.
  * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
  *          dot product, saxpy
- * Book:    12.2.3 (course); T conjugate gradient
+ * Book:    12.2.3 (course); T conjugate gradient (dense, sparse)
  * After:   chapter12/cublas_matmul
  * Build:   nvcc -o conjugate_gradient chapter12/conjugate_gradient.cu common/lib/[a-z]*.c -lcublas -lcusparse
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024

@@ -9,7 +9,7 @@
  *          Sobol', fill the square evenly, and with them the error of the mean height is about 1 / n.
  * Terms:   cuRAND, pseudorandom numbers, quasirandom numbers, Monte Carlo method, standard error,
  *          partial sum
- * Book:    12.2.2 (course); T random numbers
+ * Book:    12.2.2 (course); T random numbers (pseudorandom, quasirandom)
  * Build:   nvcc -o random_pi chapter12/random_pi.cu common/lib/[a-z]*.c -lcurand
  * Run:     ./bin/chapter12/random_pi --size 64M
  * Needs:   libs=curand

@@ -29,6 +29,12 @@ def test_explain(source):
     assert [(line[2], line[1]) for line in lines] == expected
 
 
+def test_explain_says_what_its_page_shows():
+    page = (tools.ROOM / "docs/execution.md").read_text()
+    source, shown = re.search(r"^    \$ cucc --explain (\S+) .*\n((?:    .+\n)+)", page, re.M).groups()
+    assert tools.cucc("--explain", source, cwd=tools.ROOM).out.startswith(shown.replace("    ", ""))
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_loops_and_fibers_agree(tmp_path, source):
     built = tmp_path / "split"

@@ -214,7 +214,7 @@ def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
     assert solved != "chapter05/dot" or table[0]["student"] == "'=fritz"
 
 
-# The exercise and its function => what is replaced => by what => the grade that a person would give, and points for single kernels
+# The exercise and its functions => what is replaced => by what => the grade that a person would give, and points for single kernels
 AS_A_PERSON = r"""
 chapter05/dot dot => cache[cacheIndex] = temp; => cache[cacheIndex] = temp; if (tid == 0) printf("first sum: %f;\n", temp); => right
 chapter05/dot dot => float temp = 0; => float temp(0), more{0}; temp += more; => right
@@ -232,7 +232,10 @@ chapter05/dot dot => tid < n => tid <= n => wrong
 chapter05/dot dot => cache[cacheIndex] = temp;\n    __syncthreads(); => cache[cacheIndex] = temp; => race
 chapter09/hist_gpu_shmem_atomics histo_kernel => atomicAdd(&temp[buffer[i]], 1) => temp[buffer[i]]++ => race
 chapter05/shared_bitmap kernel => __syncthreads(); => ; => race
-chapter05/reduction reduce3 => BODY => {} => wrong 6
+chapter05/reduction reduce1 reduce2 reduce3 reduce4 reduce5 reduce6 => BODY => {} => wrong 1
+chapter05/reduction reduce3 reduce4 reduce5 reduce6 => BODY => {} => wrong 3
+chapter05/reduction reduce3 reduce5 => BODY => {} => wrong 5
+chapter05/reduction reduce0 => t % (2 * step) == 0 => t % (2 * step) < 1 => right 7
 chapter05/reduction reduce1 => cache[at + step];\n        __syncthreads(); => cache[at + step]; => race 6
 appendix_a/dot dot_atomic => atomicAdd(c, cache[0]) => *c += cache[0] => race
 """
@@ -244,13 +247,16 @@ def test_the_grades_are_those_of_a_person(tree, tmp_path):
     folder.mkdir()
     for number, row in enumerate(rows):
         name, old, new, verdict = (part.strip() for part in row.split("=>"))
-        name, function = name.split()
+        name, *functions = name.split()
         add(tree, name)
         given = next(e for e in EXERCISES if e.name == name)
-        part = next(f.text for f in given.asked if f.name == function)
-        old = old.replace("\\n", "\n").replace("BODY", part[part.index("{") :])
-        assert old in part, row
-        (folder / f"{number}.cu").write_text(given.text.replace(part, part.replace(old, new)))
+        text = given.text
+        for part in (f.text for f in given.asked if f.name in functions):
+            was = old.replace("\\n", "\n").replace("BODY", part[part.index("{") :])
+            assert was in part, row
+            text = text.replace(part, part.replace(was, new))
+        assert text != given.text, row
+        (folder / f"{number}.cu").write_text(text)
         verdicts[f"{number}.cu"] = verdict.split()
     make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
     graded = {row["file"]: row for row in json.loads((tmp_path / "t.json").read_text())}
