@@ -85,7 +85,9 @@ def address(path):
     """The path within the site of a file of the repository."""
     if path.endswith((".png", ".webp", ".svg", ".ipynb")):
         return path
-    return {"web/front.md": "index.html", "README.md": "readme.html"}.get(path) or path.removesuffix(".md") + ".html"
+    return {"web/front.md": "index.html", "README.md": "readme.html"}.get(path) or path.removesuffix(
+        ".md"
+    ) + ".html"
 
 
 def linked(html, page):
@@ -258,10 +260,21 @@ def source(path, modules=()):
     ruler = text.partition("// ---- check")[0].count("\n") + 1
     lesson, line, check = html.partition(f'<span id="L-{ruler}">')
     folded = f'<details style="--above: {ruler - 1}"><summary>check</summary><div class="highlight"><pre>'
-    html = f"{lesson}</pre></div>\n{exercise(path)}{folded}{line}{check}</details>" if check else html + exercise(path)
+    html = (
+        f"{lesson}</pre></div>\n{exercise(path)}{folded}{line}{check}</details>"
+        if check
+        else html + exercise(path)
+    )
     above = [panel(path, modules), launch(path)]  # a picture is beside its options
     above = above if program.picture else above[::-1]
-    parts = f"<p>{escape(program.teaches)}</p>\n", measured(path), *above, printed(path), linked(question(path), path), "<h2>Lesson</h2>\n"
+    parts = (
+        f"<p>{escape(program.teaches)}</p>\n",
+        measured(path),
+        *above,
+        printed(path),
+        linked(question(path), path),
+        "<h2>Lesson</h2>\n",
+    )
     return f"{title}{''.join(parts)}{html}{neighbours(path)}"
 
 

@@ -98,7 +98,7 @@ function makeForm() {
     add(list, "summary", {}, "options");
     for (const line of help.split("\n")) {
         const [, option, value, text] = line.match(/^ {6}--([\w-]+)(=\w+)?  (.*)/) ?? [];
-        if (!option || /^(output|window|no-window|list-devices|device)$/.test(option))
+        if (!option || /^(output|window|no-window|list-devices|device|help|usage|version)$/.test(option))
             continue;
         const field = add(list, "label", {}, `--${option} `), words = text.match(/: (\S*[|]\S*) \(default (\S*)\)/);
         const given = chosen.match(new RegExp(` --${option}(?:[ =](?!--)(\\S+))? `)), named = {name: option};
