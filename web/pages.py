@@ -257,7 +257,7 @@ def source(path, modules=()):
     title = "<h1>{}</h1>\n".format(re.sub("(?<=[/_])", "<wbr>", path))  # where a line may end on a phone
     if not (program := PROGRAMS.get(path)):
         return title + html
-    ruler = text.partition("// ---- check")[0].count("\n") + 1
+    ruler = text.partition("- check\n")[0].count("\n") + 1
     lesson, line, check = html.partition(f'<span id="L-{ruler}">')
     folded = f'<details style="--above: {ruler - 1}"><summary>check</summary><div class="highlight"><pre>'
     html = (
@@ -271,7 +271,7 @@ def source(path, modules=()):
         f"<p>{escape(program.teaches)}</p>\n",
         measured(path),
         *above,
-        printed(path),
+        linked(printed(path), path),
         linked(question(path), path),
         "<h2>Lesson</h2>\n",
     )

@@ -90,7 +90,7 @@ def test_each_program_has_a_page_with_its_source(site):
         'id="L-1"',
         "make exercise",
         "<summary>check",
-        "// ---- check",
+        "- check<",
     )
     assert [dot.index(text) for text in order] == sorted(dot.index(text) for text in order)
     above = dot.split('id="L-1"')[0]
@@ -161,7 +161,7 @@ def test_an_exercise_has_its_hints_and_its_launch(site):
 
 
 def test_slides_have_each_program_its_kernels_and_its_drawings(site):
-    parts = (site / "chapter05.html").read_text().split("<section>")[1:]
+    parts = (site / "chapter05.html").read_text().split("<section")[1:]
     own = [p for p in helpers.programs() if p.name.startswith("chapter05/")]
     titles = [text_of(re.search("<h[12]>(.*?)</h[12]>", part)[1]) for part in parts]
     assert [title for title in titles if title in {p.title for p in own}] == [p.title for p in own]
