@@ -36,7 +36,7 @@ function search(rows) {
         const words = asked.length ? asked : typed, known = words.map(word => rows.some(row => place(row, word) < 5));
         const scored = rows.map(row => {
             const places = words.map((word, i) => known[i] || word.length < 5 ? place(row, word)
-                : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
+                : near(word, row[0].toLowerCase().replace(/.*\//, "")) ? 1 : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
             const has = places.filter(at => at < 5).length;
             best = Math.max(best, has);
             return {row, has, sum: places.reduce((sum, at) => sum + at, 0)};

@@ -187,7 +187,14 @@ def test_the_front_page_and_the_letters_of_the_terms(site):
         ("bank conflict", ["chapter05/bank_conflicts.cu.html", "docs/terms.html#bank-conflict"]),
         ("reduciton", ["chapter05/reduction.cu.html"]),
         ("5.3.1", ["chapter05/dot.cu.html", "chapter05/dot_wrong_barrier.cu.html"]),
-        ("how to add two vectors", ["chapter04/add_loop_cpu.cu.html", "chapter04/add_loop_gpu.cu.html"]),
+        (
+            "how to add two vectors",
+            [
+                "docs/terms.html#vector-addition",
+                "chapter04/add_loop_cpu.cu.html",
+                "chapter04/add_loop_gpu.cu.html",
+            ],
+        ),
         ("zzz", []),
         ("<b>", ["chapter03/hostile.cu.html"]),
     ],
