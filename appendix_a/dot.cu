@@ -14,6 +14,7 @@
  * Differs: an atomic exchange unlocks; fences, and release() in place of a destructor: see lock.h. A second
  *          kernel adds with atomicAdd(), as one would today. locks has the lock with which the book begins.
  * Check:   --size 100000
+ * Web:     --size 4M
  */
 #include "../common/book.h"
 #include "lock.h"

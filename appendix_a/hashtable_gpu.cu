@@ -14,6 +14,7 @@
  * Differs: each entry has a value of its own. The CPU back end has an eighth of the keys, so that it takes
  *          seconds. hashtable_locks leaves out locks and turns.
  * Check:   --size 20000
+ * Web:     --size 500000
  */
 #include "../common/book.h"
 #include "lock.h"

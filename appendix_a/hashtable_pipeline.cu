@@ -14,6 +14,7 @@
  *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no
  *          thread follows the chains before the kernel ends. The host uses one thread.
  * Check:   --size 270000 | --size 20000 --where mixed
+ * Web:     --size 300000
  */
 #include "../common/book.h"
 

@@ -11,6 +11,7 @@
  * Run:     ./bin/chapter04/julia_animated --frames 10 --output julia_animated.png
  * Picture: yes
  * Check:   --size 100 --frames 2 | --size 50 --frames 1 --scale 1.2 --imag 0.1
+ * Web:     --frames 60
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

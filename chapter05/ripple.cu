@@ -12,6 +12,7 @@
  * Differs: the size is an option and need not be a multiple of 16.
  * Picture: yes
  * Check:   --size 100 --frames 2
+ * Web:     --size 512 --frames 60
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

@@ -13,6 +13,7 @@
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
  * Check:   --size 100 --frames 2 | --size 9 --frames 2 --spheres 2000
+ * Web:     --size 512 --frames 60
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

@@ -18,6 +18,7 @@
  *          textures with global memory, which is cached too today.
  * Picture: yes
  * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2
+ * Web:     --size 200 --frames 60 --iterations 15
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

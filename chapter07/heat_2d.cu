@@ -16,6 +16,7 @@
  *          found 2-D textures as fast as 1-D ones; heat_ladder compares them today.
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2 | --size 1 --frames 1
+ * Web:     --size 200 --frames 60 --iterations 15
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -17,6 +17,7 @@
  *          steps. For a size other than 1024 the heaters are scaled with the plate.
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2
+ * Web:     --size 200 --frames 60 --iterations 15
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -15,6 +15,7 @@
  *          pitch * (row + rows * slice) + column * size bytes after the first one.
  * Picture: yes
  * Check:   --texels 12 --size 37 --frames 125 | --texels 129 --size 20 --frames 3
+ * Web:     --size 256 --frames 60
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

@@ -16,6 +16,7 @@
  *          threads of a warp read x before any of them writes it, so at least 31 of 32 additions are lost. A
  *          run with a separate x for each thread checks that all additions are carried out.
  * Check:   --blocks 16 --iterations 3 (race)
+ * Web:     --blocks 64
  */
 #include "../common/book.h"
 

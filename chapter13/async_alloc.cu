@@ -16,6 +16,7 @@
  *          over single chunks, which the streams take in turn.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1 |
  *          --no-wait --size 3000 --chunk 1000 (race)
+ * Web:     --size 4M
  */
 #include "../common/book.h"
 #include "../common/checks/chunks.h" // fill_random(), verify()

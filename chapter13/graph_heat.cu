@@ -14,6 +14,7 @@
  * Differs: as chapter07/heat_gmem without the picture: four frames of 90 steps, launched one by one, as a
  *          graph, and twice as a graph with another speed.
  * Check:   --size 100 --iterations 9 --slower 0.1 | --size 37 --iterations 10
+ * Web:     --size 256
  */
 #include "../common/book.h"
 #include "../common/cuda12.h"

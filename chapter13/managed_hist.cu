@@ -15,6 +15,7 @@
  * Run:     ./bin/chapter13/managed_hist --size 256M
  * Differs: as chapter09/hist_gpu_shmem_atomics, but nothing is copied, and the histogram is made three times.
  * Check:   --size 100000
+ * Web:     --size 10M
  */
 #include "../common/book.h"
 #include "../common/cuda12.h"

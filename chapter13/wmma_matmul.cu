@@ -17,6 +17,7 @@
  *          calls cuBLAS or writes with CUTLASS. Their instructions are wgmma (9.0), which
  *          chapter05/matmul_ladder uses, and tcgen05 (10.0).
  * Check:   --size 50 | --size 16
+ * Web:     --size 128
  */
 #include <cuda_fp16.h>
 #include <mma.h>

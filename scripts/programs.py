@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 Program = collections.namedtuple(
-    "Program", "name title book courses after teaches run differs needs picture expect bench terms check"
+    "Program", "name title book courses after teaches run differs needs picture expect bench terms check web"
 )
 # In Book: of programs that neither the book nor its archive has
 BEYOND = re.compile("course|ladder|after the book")

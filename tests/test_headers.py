@@ -11,13 +11,14 @@ FORM = re.compile(
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
 NEEDED = {"Teaches", "Terms", "Book", "Build", "Run"}
-FIELDS = NEEDED | set("After Since Rungs Limit Differs Needs Picture Expect Bench Check".split())
+FIELDS = NEEDED | set("After Since Rungs Limit Differs Needs Picture Expect Bench Check Web".split())
 FORMS = {
     "needs": r"((gl|gpus=[1-9]\d*|sm=[1-9]\d+[af]?|arch=90a|libs=[a-z0-9_+]+)([ ,|]+|$))*",
     "picture": r"|yes|as [a-z0-9_]+/[a-z0-9_]+",
     "expect": "1?",
     "bench": r"([1-9][0-9]*[KMG]?( |$))*",
     "check": r"(--[a-z][a-z0-9. -]*( \(race\))?( \| |$))*",
+    "web": r"(--[a-z][a-zA-Z0-9. -]*)?",
 }
 
 # The sections of the book in its order, each with the programs that it prints. Two of them are 5.3.1.

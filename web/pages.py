@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
+"""Writes the front page (front.md), README.md, and all files that they lead to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
 chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder `wasm` of BUILD,
 again when a file of common/, of cucc or of its chapter is newer. It is changed in the editor of playground/, whose packages
@@ -17,10 +17,12 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
 from html import escape, unescape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
+import docs  # noqa: E402
 import exercise as exercises  # noqa: E402
 from programs import BUILD, by_hand, libraries, read_libraries, read_programs  # noqa: E402
 from report import find  # noqa: E402
@@ -52,7 +54,7 @@ POLICY = (
 LACKING = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
 editor = {}  # "bytes" that the compiler of the playground has, where the playground is made
 failed = {}  # the errors of programs that do not compile for their pages
-pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
+pages = ["web/front.md", "README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -62,8 +64,8 @@ FRAME = """<!DOCTYPE html>
 <script src="{top}/search.js" defer></script>
 <body>
 <header><nav aria-label="site">
-<a href="{top}/index.html">Programs</a> <a href="{top}/docs/terms.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
-<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>{more}
+<a href="{top}/index.html">Start</a> <a href="{top}/readme.html#chapters">Programs</a> <a href="{top}/docs/terms.html">Terms</a>
+<a href="{top}/docs/gallery.html">Gallery</a> <a href="{top}/docs/performance.html">Performance</a> <a href="{top}/readme.html#more">Documents</a>{more}
 </nav></header>
 <main class="{kind}">{main}</main>
 </body>
@@ -83,7 +85,9 @@ def address(path):
     """The path within the site of a file of the repository."""
     if path.endswith((".png", ".webp", ".svg", ".ipynb")):
         return path
-    return "index.html" if path == "README.md" else path.removesuffix(".md") + ".html"
+    return {"web/front.md": "index.html", "README.md": "readme.html"}.get(path) or path.removesuffix(
+        ".md"
+    ) + ".html"
 
 
 def linked(html, page):
@@ -96,7 +100,7 @@ def linked(html, page):
             return match[0]
         if path not in pages:
             pages.append(path)
-        return f'{match[1]}="{os.path.relpath(address(path), os.path.dirname(page) or ".")}{mark}{heading}"'
+        return f'{match[1]}="{os.path.relpath(address(path), os.path.dirname(address(page)) or ".")}{mark}{heading}"'
 
     return re.sub(r'(?<= )(href|src)="([^"]*)"', link, html)
 
@@ -115,31 +119,34 @@ def neighbours(path):
     return linked(f"<p>{', '.join(links)}</p>\n{build}", path)
 
 
+def preset(program):
+    """The options with which a page begins: those of Web:, or the program's defaults."""
+    options = program.web + " --runs 1" * bool(program.bench)
+    drawn = "frame-%04d" if "ANIMATION" in (ROOT / f"{program.name}.cu").read_text() else "picture"
+    return (options + f" --output={drawn}.ppm" * bool(program.picture)).strip()
+
+
 def panel(path, modules):
-    """Where site.js runs a program, or why it does not."""
-    program = PROGRAMS.get(path)
-    if not program:
-        return ""
+    """Where site.js runs a program, with its picture, or why it does not."""
+    program = PROGRAMS[path]
     name, html = program.name.split("/")[1], ""
+    for image in (file for drawer, file, _ in docs.pictures() if drawer == program.name):
+        html = linked(f'<img src="../{image}" alt="picture of {name}">\n', path)
     if (modules or editor) and (reason := why_not(program)):
-        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
+        return f"{html}<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
     if program.name in failed:
-        html = f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
-    preset = (
-        program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
-    ).strip()
-    drawn = "frame-%04d" if "ANIMATION" in (ROOT / path).read_text() else "picture"
-    options = f"{preset} --output={drawn}.ppm".strip() if program.picture else preset
-    given = {"name": name, "preset": preset, "program": program.name, "options": options}
-    given |= {"module": ""} if program.name in modules else {}
-    return html + runner("..", given) if program.name in modules or editor else html
+        html += f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
+    given = {"name": name, "program": program.name, "options": preset(program)}
+    if program.name in modules:
+        given |= {"module": "", "help": modules[program.name].with_suffix(".help").read_text()}
+    return runner("..", given, html) if program.name in modules or editor else html
 
 
-def runner(top, given):
-    """The panel that site.js fills, with its settings."""
+def runner(top, given, first=""):
+    """The panel that site.js fills, with its settings and what stands in it before."""
     given |= {"editor": f"{top}/playground", **editor} if editor else {}
     data = "".join(f' data-{key}="{escape(str(value))}"' for key, value in given.items())
-    return f'<div id="run"{data}></div><script src="{top}/site.js" defer></script>\n'
+    return f'<div id="run"{data}>{first}</div><script src="{top}/site.js" defer></script>\n'
 
 
 def drawings(path):
@@ -149,7 +156,7 @@ def drawings(path):
 
 
 def measured(path):
-    """Above the source of a ladder: the plot and the table that bench/results has of it."""
+    """Of a ladder: the plot and the table that bench/results has of it."""
     section = rf"^### (.*)\n\n\[.*?\]\(\.\./\.\./{path}\); ([^;]*).*?(; the program has changed since)?\.\n([\s\S]*?)(?=^##)"
     if not (found := re.search(section, (ROOT / "bench/results/README.md").read_text(), re.M)):
         return ""
@@ -162,7 +169,7 @@ def measured(path):
 
 def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
-    if path not in PROGRAMS or (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
+    if (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
         return ""
     here = editor and not why_not(given.program)
     web = f' or <a href="../my/{given.name}.html">in the browser</a>' * bool(here)
@@ -184,20 +191,26 @@ def printed(path):
     return f"<h2>What it prints</h2>\n<pre>{escape(text)}</pre>\n{''.join(map(image, files))}" if text else ""
 
 
-def beside(path):
-    """Below the source of a program: its output, its drawings, the picture of a launch, its question, with the answer folded away, its exercise."""
-    html, file = printed(path) + markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
+def launch(path):
+    """The drawings of a program and the picture of a launch"""
+    html, file = markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
     for trace in [f"{folder}/{file}" for folder in (BUILD, "docs") if (ROOT / folder / file).exists()][:1]:
         image = f'<img src="../{trace}" class="wide" alt="blocks, barriers and memory accesses of a launch">'
         wide = WIDE.format("launch", f'<a href="../{trace}">{image}</a>')
         html += f"<h2>A launch</h2>\n{wide}\n"
+    return linked(html, path)
+
+
+def question(path):
+    """A program's question of predict.md, and its answer, folded away. Its link fills in the options of the panel."""
     row = rf"\| \[.*?\]\(\.\./{path}\) (★+) \| (.*?) \| (?:`(.*?)`)? ?\| (<details>.*</details>) \|\n"
     if found := re.search(row, (ROOT / "docs/predict.md").read_text()):
         stars, question, options, answer = found.groups("")
         run = f"{question} `./bin/{path.removesuffix('.cu')}{options and ' '}{options}`"
-        html += markdown(f"## Predict, then run {stars}\n\n{run}\n\n")
-        html += MarkdownIt("commonmark").renderInline(answer.replace("\\|", "|"))
-    return linked(html + exercise(path), path)
+        there = f"[run it](#{urllib.parse.quote(options or '--')})"
+        answer = MarkdownIt("commonmark").renderInline(answer.replace("\\|", "|"))
+        return markdown(f"## Predict, then {there} {stars}\n\n{run}\n\n") + answer
+    return ""
 
 
 def coloured(text, path, **options):
@@ -216,11 +229,15 @@ def slides(folder):
         kernels = [f.text for f in find_functions(lesson) if "__global__" in f.declared and f.close > f.open]
         code = "".join(coloured(f"{text}\n", ".cu") for text in kernels[: None if not p.bench else 0])
         lines = f"<h2>{escape(p.title)}</h2>", f"<p>{escape(p.teaches)}</p>", f"<p>{escape(p.terms)}</p>"
-        parts.append("\n".join([*lines, code]))
+        notes = question(f"{p.name}.cu").replace('"#', f'"{p.name}.cu#').replace('"../', '"')
+        notes = f"<aside>{notes}</aside>" * bool(notes)
+        parts.append("\n".join([*lines, code, notes]))
         new = [text for text in drawings(f"{p.name}.cu") if text not in shown]
         parts += [markdown(text).replace("../", "") for text in new]
         shown.update(new)
-    return linked("".join(f"<section>{part}</section>\n" for part in parts), folder)
+    lines = [part.partition("<pre>")[2].count("\n") for part in parts]
+    slide = '<section style="--lines: {}">{}</section>\n'.format
+    return linked("".join(map(slide, lines, parts)), folder)
 
 
 def source(path, modules=()):
@@ -237,8 +254,28 @@ def source(path, modules=()):
     html = coloured(text, path, linespans="L")
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    title = re.sub("(?<=[/_])", "<wbr>", path)  # where a line may end on a phone
-    return f"<h1>{title}</h1>\n{neighbours(path)}{panel(path, modules)}{measured(path)}{html}{beside(path)}"
+    title = "<h1>{}</h1>\n".format(re.sub("(?<=[/_])", "<wbr>", path))  # where a line may end on a phone
+    if not (program := PROGRAMS.get(path)):
+        return title + html
+    ruler = text.partition("- check\n")[0].count("\n") + 1
+    lesson, line, check = html.partition(f'<span id="L-{ruler}">')
+    folded = f'<details style="--above: {ruler - 1}"><summary>check</summary><div class="highlight"><pre>'
+    html = (
+        f"{lesson}</pre></div>\n{exercise(path)}{folded}{line}{check}</details>"
+        if check
+        else html + exercise(path)
+    )
+    above = [panel(path, modules), launch(path)]  # a picture is beside its options
+    above = above if program.picture else above[::-1]
+    parts = (
+        f"<p>{escape(program.teaches)}</p>\n",
+        measured(path),
+        *above,
+        linked(printed(path), path),
+        linked(question(path), path),
+        "<h2>Lesson</h2>\n",
+    )
+    return f"{title}{''.join(parts)}{html}{neighbours(path)}"
 
 
 def document(path):
@@ -253,6 +290,13 @@ def document(path):
     html = re.sub(r"<(h\d)>(?=(.*?)</\1>)()", anchor, html)
     if path == "docs/terms.md":
         html = re.sub(r"<(tr)>(?=\n<td>(.*?)</td>)()", anchor, html)
+        table, first = html.partition("</table>")[0], {}
+        for name, letter in re.findall(r'<tr id="(.*?)">\n<td>([A-Za-z])', table):
+            first.setdefault(letter.upper(), f'<a href="#{name}">{letter.upper()}</a>')
+        html = html.replace("<table>", f'<p class="letters">{" ".join(first.values())}</p>\n<table>', 1)
+    if path == "docs/predict.md":
+        there = lambda row: f'{row[1]}<a href="{row[2]}#{urllib.parse.quote(unescape(row[4]))}">{row[3]}</a>'
+        html = re.sub(r'(<td><a href="(\S+)">.*</td>\n<td>.*</td>\n<td>)(<code>(--.*?)</code>)', there, html)
     html = re.sub("(?<=>)(chapter..|appendix_a)/", r"\1/<wbr>", html)  # where a name may end a line
     html = re.sub("<thead>\n<tr>\n(<th[^>]*></th>\n)*</tr>\n</thead>\n", "", html)
     return linked(html.replace("<th></th>", "<td></td>"), path)
@@ -263,12 +307,13 @@ def text_of(html):
 
 
 def rows():
-    """What the search box finds: name, title and address of each program, each document, and each term and function in docs/terms.md."""
+    """What the search box finds: name, title and address of each program, each document, and each term and function in docs/terms.md;
+    of a program also its sections and what it teaches."""
     for path in pages:
         if path.endswith(".md"):
             yield re.search("^# (.*)", (ROOT / path).read_text(), re.M)[1], path, address(path)
     for program in PROGRAMS.values():
-        yield program.name, program.title, address(f"{program.name}.cu")
+        yield program.name, program.title, address(f"{program.name}.cu"), f"{program.book} {program.teaches}"
     for name, cell in re.findall(r'<tr id="(.*?)">\n<td>(.*?)</td>', document("docs/terms.md")):
         for term in text_of(cell).split(", "):
             yield term, "", f"docs/terms.html#{name}"
@@ -311,7 +356,11 @@ def compile_all(programs, folder):
     def compiled(program):
         file = folder / f"{program.name}.js"
         fresh = file.exists() and file.stat().st_mtime > max(base, newest(program.name.split("/")[0]))
-        return program.name, file, "" if fresh else cucc(file, f"{program.name}.cu", library)
+        error = "" if fresh else cucc(file, f"{program.name}.cu", library)
+        told = file.with_suffix(".help")
+        if not error and not (told.exists() and fresh):
+            told.write_text(subprocess.run(["node", file, "--help"], capture_output=True, text=True).stdout)
+        return program.name, file, error
 
     if not library.exists() or library.stat().st_mtime < base:
         objects = [folder / f"common/{path.stem}.o" for path in (ROOT / "common/lib").glob("*.c")]

@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: MIT
-// The search box of each page. Below this text make site calls search() with rows of name, title and address. A row is found if each
-// word occurs in its name or title. The arrows lead through the results, Enter to the first one.
+// The search box of each page. Below this text make site calls search() with rows of name, title, address and more text. A word is found
+// in a row if it occurs there, or, where no row has it, if a word of the row begins with it after one mistake. The rows with most words
+// are shown. The arrows lead through the results, Enter to the first one.
 "use strict";
 
 function search(rows) {
     const folder = document.currentScript.src.replace(/[^/]*$/, ""), form = document.createElement("form");
     form.setAttribute("role", "search");
-    form.innerHTML = `<input type="search" placeholder="program, term, function" autocomplete="off" aria-label="search">
+    form.innerHTML = `<input type="search" placeholder="program, term, section" autocomplete="off" aria-label="search">
         <span role="status"></span><ul></ul>`;
     document.querySelector("header").append(form);
     const [input, count, list] = form.children;
+    const IGNORED = new Set("a an and are can do does for how i in is it of on or the to two what with".split(" "));
 
-    // Where the name begins with the first word, after its chapter; then where it contains it
-    function rank(name, word) {
+    // Whether a is the beginning of b with a letter too many, a letter too few, another letter, or two exchanged
+    function near(a, b) {
+        let i = 0;
+        while (i < a.length && a[i] === b[i])
+            i++;
+        const rest = (n, m) => b.slice(i + m).startsWith(a.slice(i + n));
+        return rest(1, 0) || rest(0, 1) || rest(1, 1) || a[i] === b[i + 1] && a[i + 1] === b[i] && rest(2, 2);
+    }
+
+    // 0 to 5: where a row has a word; the name begins after its chapter
+    function place([name, title, , more = ""], word) {
         const own = name.toLowerCase().replace(/.*\/|^_+/g, "");
-        return own === word ? 0 : own.startsWith(word) ? 1 : own.includes(word) ? 2 : 3;
+        if (own.includes(word))
+            return own === word ? 0 : own.startsWith(word) ? 1 : 2;
+        return `${name} ${title}`.toLowerCase().includes(word) ? 3 : ` ${more}`.toLowerCase().includes(` ${word}`) ? 4 : 5;
     }
 
     function find() {
-        const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-        const found = words.length ? rows.filter(row => words.every(word => `${row[0]} ${row[1]}`.toLowerCase().includes(word))) : [];
-        found.sort((a, b) => rank(a[0], words[0]) - rank(b[0], words[0]));
+        const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean).map(word => word.replace(/(?<=...)s$/, "")), asked = typed.filter(word => !IGNORED.has(word));
+        let best = 1;
+        const words = asked.length ? asked : typed, known = words.map(word => rows.some(row => place(row, word) < 5));
+        const scored = rows.map(row => {
+            const places = words.map((word, i) => known[i] || word.length < 5 ? place(row, word)
+                : near(word, row[0].toLowerCase().replace(/.*\//, "")) ? 1 : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
+            const has = places.filter(at => at < 5).length;
+            best = Math.max(best, has);
+            return {row, has, sum: places.reduce((sum, at) => sum + at, 0)};
+        });
+        const found = scored.filter(({has}) => has === best).sort((a, b) => a.sum - b.sum).map(({row}) => row);
         count.textContent = words.length ? `${found.length} found` : "";
         list.replaceChildren(...found.slice(0, 12).map(([name, title, address]) => {
             const item = document.createElement("li"), link = document.createElement("a");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The panel of a program's page: loads the program as WebAssembly when asked to, and runs it in a worker. The options are those
-// of its --help. A module is a script that calls receive(), since a page that was opened from the disk may not read other files.
+// of its --help; a link `#--size=512 --real=0` fills them in. A module is a script that calls receive(), since a page that was opened from the disk may not read other files.
 // Edit loads the editor (playground/editor.js), and from then on Run compiles and runs its text.
 "use strict";
 
@@ -30,9 +30,12 @@ function work() {
     };
 }
 
-const panel = document.getElementById("run"), {name, preset} = panel.dataset;
+const panel = document.getElementById("run"), {name, options, help} = panel.dataset;
 const MEANING = {0: "result verified", 1: "wrong result or error", 2: "needs what is not here", 64: "an option is wrong"};
-let worker, program, help, editor;
+// Options with a slider: the least value, the largest and the step. That of `size` depends on its default.
+const SLIDERS = {real: [-2, 2, 0.01], imag: [-2, 2, 0.01], scale: [0.1, 3, 0.1], blocks: [1, 256, 1], threads: [1, 1024, 1],
+    spheres: [1, 200, 1], bounces: [0, 5, 1]};
+let worker, program, editor, again;
 
 function add(parent, kind, properties = {}, ...children) {
     const element = Object.assign(document.createElement(kind), properties);
@@ -58,7 +61,7 @@ async function edit() {
     change.disabled = true;
     try {
         await fetchScript(`${panel.dataset.editor}/editor.js`);
-        editor = await playground.open({panel, form, stop, state, output, add});
+        editor = await playground.open({panel, form, stop, state, output, add, options: help ? argumentsOf(form).join(" ") : options});
         change.hidden = !(go.hidden = stop.hidden = false);
     } catch (error) {
         state.textContent = `cannot load the editor: ${error.message ?? "no file"}`;
@@ -78,24 +81,51 @@ function start(args, on) {
     });
 }
 
+// The options of the address, or those of the page
+function preset() {
+    const text = location.hash.startsWith("#--") ? location.hash.slice(1) : options;
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
 // A field for each option, with the values of the preset. The text of an option ends in its words or its default.
 function makeForm() {
-    const list = add(form, "details");
+    form.querySelector("details")?.remove();
+    const list = add(form, "details", {open: true}), chosen = ` ${preset()} `;
     add(list, "summary", {}, "options");
-    for (const line of help) {
+    for (const line of help.split("\n")) {
         const [, option, value, text] = line.match(/^ {6}--([\w-]+)(=\w+)?  (.*)/) ?? [];
-        if (!option || /^(output|window|no-window|list-devices|device)$/.test(option))
+        if (!option || /^(output|window|no-window|list-devices|device|help|usage|version)$/.test(option))
             continue;
         const field = add(list, "label", {}, `--${option} `), words = text.match(/: (\S*[|]\S*) \(default (\S*)\)/);
-        const given = ` ${preset} `.match(new RegExp(` --${option}(?:[ =](?!--)(\\S+))? `)), named = {name: option};
+        const given = chosen.match(new RegExp(` --${option}(?:[ =](?!--)(\\S+))? `)), named = {name: option};
         if (!value)
             add(field, "input", {...named, type: "checkbox", checked: !!given});
         else if (words)
             add(field, "select", named, ...words[1].split("|").map(w => new Option(w, w, false, w === (given?.[1] ?? words[2]))));
-        else
-            add(field, "input", {...named, size: 8, value: given?.[1] ?? "", placeholder: text.match(/\(default ([^;)]*)/)?.[1] ?? ""});
+        else {
+            const placeholder = text.match(/\(default ([^;)]*)/)?.[1] ?? "", standard = +placeholder, step = Math.ceil(standard / 50);
+            const own = add(field, "input", {...named, size: 8, value: given?.[1] ?? "", placeholder});
+            const [min, max, by] = option === "size" && standard > 0 ? [step, step * 100, step] : SLIDERS[option] ?? [];
+            if (max)
+                slide(add(field, "input", {type: "range", min, max, step: by, value: own.value || standard, ariaLabel: option}), own);
+        }
         add(field, "small", {}, ` ${text}`);
     }
+}
+
+// A slider runs the program while it moves. A run that has drawn is ended by the next value, any other one ends first.
+function slide(range, own) {
+    range.oninput = () => {
+        own.value = range.value;
+        again = go.disabled;
+        if (!again)
+            run();
+    };
+    own.addEventListener("input", () => range.value = own.value);
 }
 
 function argumentsOf(form) {
@@ -103,39 +133,45 @@ function argumentsOf(form) {
         return editor.words();
     const args = [...form.querySelectorAll("[name]")].filter(field => (field.type === "checkbox" ? field.checked : field.value))
         .map(field => field.type === "checkbox" ? `--${field.name}` : `--${field.name}=${field.value}`);
-    const has = option => help.some(line => line.startsWith(`      --${option}`));
-    return has("output=FILE  write to FILE") ? [...args, `--output=${has("frames=") ? "frame-%04d" : "picture"}.ppm`] : args;
+    return [...args, ...options.match(/--output=\S+/) ?? []];
 }
 
 function draw(ppm) {
     const [head, width, height] = new TextDecoder("latin1").decode(ppm.subarray(0, 40)).match(/^P6\n(\d+) (\d+)\n255\n/);
-    const image = new ImageData(+width, +height);
-    image.data.fill(255);
+    const pixels = new ImageData(+width, +height);
+    pixels.data.fill(255);
     for (let from = head.length, to = 0; from < ppm.length; from += 3, to += 4)
-        image.data.set(ppm.subarray(from, from + 3), to);
+        pixels.data.set(ppm.subarray(from, from + 3), to);
     Object.assign(canvas, {width, height, hidden: false});
-    canvas.getContext("2d").putImageData(image, 0, 0);
+    image?.remove();
+    canvas.getContext("2d").putImageData(pixels, 0, 0);
 }
 
 async function run() {
     const frames = [], lines = [];
     let timer;
+    again = false;
     go.disabled = !(stop.disabled = false);
     state.textContent = "loads";
     try {
-        if (!program && !editor) {
-            program = await load();
-            help = [];
-            await start(["--help"], ({text}) => help.push(text));
-            makeForm();
-        }
+        if (!editor)
+            program ??= await load();
+        const args = argumentsOf(form), link = args.filter(word => !word.startsWith("--output=")).join(" ");
+        if (!editor && (link !== standard || location.hash.startsWith("#--")))
+            history.replaceState(null, "", `#${encodeURI(link || "--")}`);
         state.textContent = editor ? "" : "runs";
         output.textContent = "";
-        canvas.hidden = !(output.hidden = false);
-        timer = setInterval(() => frames.length && draw(frames.shift()), 40); // 25 frames per second
-        const {status, seconds, says = ""} = await (editor?.start ?? start)(argumentsOf(form), ({text, picture}) => {
+        output.hidden = false;
+        timer = setInterval(() => { // 25 frames per second
+            if (frames.length) {
+                draw(frames.shift());
+                if (again)
+                    stop.onclick();
+            }
+        }, 40);
+        const {status, seconds, says = ""} = await (editor?.start ?? start)(args, ({text, picture}) => {
             if (picture) frames.push(picture);
-            else output.append(text);
+            else output.append(text.replace(/^wrote .*\.ppm.*\n/gm, ""));
         });
         while (frames.length && status !== "stopped")
             await new Promise(resolve => setTimeout(resolve, 40));
@@ -148,20 +184,37 @@ async function run() {
     }
     clearInterval(timer);
     go.disabled = !(stop.disabled = true);
+    if (again)
+        run();
 }
 
 const size = +panel.dataset.bytes ? `: ${Math.ceil(panel.dataset.bytes / 1e6)} MB` : "";
-panel.innerHTML = `<form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
+panel.insertAdjacentHTML("beforeend", `<canvas hidden role="img" aria-label="picture"></canvas><form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
     <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form>
-    <pre hidden tabindex="0" aria-label="output"></pre><canvas hidden role="img" aria-label="picture"></canvas>`;
-const [form, output, canvas] = panel.children, [go, stop, change, state] = form.firstChild.children;
+    <pre hidden tabindex="0" aria-label="output"></pre>`);
+const [canvas, form, output] = [...panel.children].slice(-3), image = panel.querySelector("img"), [go, stop, change, state] = form.firstChild.children;
 form.onsubmit = event => {
     event.preventDefault();
-    if (!go.disabled)
-        run();
+    if (go.disabled)
+        return;
+    (canvas.hidden ? image : canvas)?.scrollIntoView({block: "nearest"});
+    run();
 };
 change.hidden = form.children[1].hidden = !panel.dataset.editor;
 go.hidden = stop.hidden = !("module" in panel.dataset);
+let standard = "";
+if (help) {
+    makeForm();
+    standard = argumentsOf(form).filter(word => !word.startsWith("--output=")).join(" ");
+    addEventListener("hashchange", () => { // a link of the page, such as that of its question
+        if (editor || !location.hash.startsWith("#--"))
+            return;
+        makeForm();
+        panel.scrollIntoView();
+        if (!go.disabled)
+            run();
+    });
+}
 change.onclick = async () => {
     await edit();
     editor?.warm();

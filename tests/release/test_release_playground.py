@@ -110,7 +110,7 @@ def test_a_program_is_changed_compiled_and_run(site, play):
     assert json.loads(run) == {
         "text": length,
         "name": "chapter05/dot.cu",
-        "args": ["--size", "300"],
+        "args": [],
         "check": False,
     }
     assert rest == "in two parts\n" and picture == [255, 0, 0, 255, 0, 0, 255, 255]

@@ -64,12 +64,14 @@ def test_each_program_has_a_page_with_its_source(site):
     programs = [*(p.name for p in helpers.programs()), "chapter03/hostile"]
     assert len(programs) > 80
     for path in [*(f"{program}.cu" for program in programs), "common/book.h"]:
-        shown = re.search("<pre>(.*?)</pre>", (site / f"{path}.html").read_text(), re.S)[1]
-        assert text_of(shown) == (site.parent / "tree" / path).read_text(), path
+        parts = re.findall(
+            "<pre>(?:<span></span>)?(<span id=.*?)</pre>", (site / f"{path}.html").read_text(), re.S
+        )
+        assert "".join(map(text_of, parts)) == (site.parent / "tree" / path).read_text(), path
     page = (site / "chapter05/dot_ladder.cu.html").read_text().replace("&quot;", '"')
     assert '<a href="../common/bench.h.html">"../common/bench.h"</a>' in page
     assert '<span id="L-1">' in page
-    index = (site / "index.html").read_text().split('id="chapters"', 1)[1].split('id="how-fast')[0]
+    index = (site / "readme.html").read_text().split('id="chapters"', 1)[1].split('id="how-fast')[0]
     linked = re.findall(r'<a href="((?:chapter|appendix)\w+/\w+)\.cu\.html">', index)
     assert [program for program in linked if program != "chapter03/hostile"] == programs[:-1]
     for page, around in (
@@ -80,10 +82,22 @@ def test_each_program_has_a_page_with_its_source(site):
         text = text_of((site / f"{page}.cu.html").read_text())
         assert f"by hand: nvcc -o {page.split('/')[1]} {page}.cu common/lib/[a-z]*.c" in text, page
         assert re.findall(r"(previous|next): \w+/(\w+)\.cu", text) == [*zip(around[::2], around[1::2])], page
-    below = (site / "chapter05/dot.cu.html").read_text().split("</pre>")[1]
+    dot = (site / "chapter05/dot.cu.html").read_text()
+    order = (
+        "<p>The threads of",
+        "drawings/reduction",
+        "run it</a>",
+        'id="L-1"',
+        "make exercise",
+        "<summary>check",
+        "- check<",
+    )
+    assert [dot.index(text) for text in order] == sorted(dot.index(text) for text in order)
+    above = dot.split('id="L-1"')[0]
     shown = '<img src="../docs/drawings/reduction.svg"', "<details><summary>answer</summary>"
-    for text in *shown, "./bin/chapter05/dot --size 3":
-        assert text in below
+    for text in *shown, "./bin/chapter05/dot --size 3", '"#--size%203"':
+        assert text in above
+    assert 'href="../chapter05/dot.cu.html#--size%203"' in (site / "docs/predict.html").read_text()
     assert "must be one of 16|32" in (site / "chapter06/ray_noconst.cu.html").read_text()
 
 
@@ -105,11 +119,11 @@ def test_every_link_leads_somewhere(site):
                 continue
             file, _, anchor = html.unescape(target).partition("#")
             aim = pathlib.Path(os.path.normpath(path.parent / file)) if file else path
-            if not aim.is_file() or (anchor and anchor not in anchors[aim]):
+            if not aim.is_file() or (anchor and not anchor.startswith("--") and anchor not in anchors[aim]):
                 wrong.append((path, target))
     assert wrong == [] and count > 2500
     script = (site / "search.js").read_text()
-    for name, _, address in json.loads(script.rpartition("\nsearch(")[2].removesuffix(");\n")):
+    for name, _, address, *_ in json.loads(script.rpartition("\nsearch(")[2].removesuffix(");\n")):
         file, _, anchor = address.partition("#")
         assert (site / file) in pages and (not anchor or anchor in anchors[site / file]), name
     assert not re.search(r"url\(|@import", (site / "site.css").read_text())
@@ -117,7 +131,7 @@ def test_every_link_leads_somewhere(site):
 
 def test_all_documents_are_pages(site):
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cucc/*.md")]:
-        name = "index" if path == ROOT / "README.md" else path.relative_to(ROOT)
+        name = "readme" if path == ROOT / "README.md" else path.relative_to(ROOT)
         page = (site / name).with_suffix(".html").read_text()
         title = re.search("^# (.*)$", path.read_text(), re.M)[1]
         assert text_of(re.search("<h1[^>]*>(.*?)</h1>", page)[1]) == title, path
@@ -147,13 +161,22 @@ def test_an_exercise_has_its_hints_and_its_launch(site):
 
 
 def test_slides_have_each_program_its_kernels_and_its_drawings(site):
-    parts = (site / "chapter05.html").read_text().split("<section>")[1:]
+    parts = (site / "chapter05.html").read_text().split("<section")[1:]
     own = [p for p in helpers.programs() if p.name.startswith("chapter05/")]
     titles = [text_of(re.search("<h[12]>(.*?)</h[12]>", part)[1]) for part in parts]
     assert [title for title in titles if title in {p.title for p in own}] == [p.title for p in own]
     assert titles[0] == "5. Thread cooperation" and titles.count("The tree of a reduction") == 1
     dot = text_of(parts[titles.index("dot product with a reduction in shared memory")])
-    assert "__syncthreads();" in dot and "int main" not in dot
+    assert "__syncthreads();" in dot and "int main" not in dot and "What do the 253 threads" in dot
+
+
+def test_the_front_page_and_the_letters_of_the_terms(site):
+    front = (site / "index.html").read_text()
+    for page in "chapter04/julia_gpu", "chapter05/ripple", "chapter06/ray":
+        assert front.count(f'href="{page}.cu.html"') == 2
+    assert "git clone" not in front and 'href="readme.html#chapters"' in front
+    letters = re.findall(r'<a href="#[^"]+">([A-Z])</a>', (site / "docs/terms.html").read_text())
+    assert letters == sorted(letters) and len(letters) > 20
 
 
 @needs_browser
@@ -162,7 +185,17 @@ def test_slides_have_each_program_its_kernels_and_its_drawings(site):
     [
         ("DOT", ["chapter05/dot.cu.html", "appendix_a/dot.cu.html"]),
         ("bank conflict", ["chapter05/bank_conflicts.cu.html", "docs/terms.html#bank-conflict"]),
-        ("no such thing", []),
+        ("reduciton", ["chapter05/reduction.cu.html"]),
+        ("5.3.1", ["chapter05/dot.cu.html", "chapter05/dot_wrong_barrier.cu.html"]),
+        (
+            "how to add two vectors",
+            [
+                "docs/terms.html#vector-addition",
+                "chapter04/add_loop_cpu.cu.html",
+                "chapter04/add_loop_gpu.cu.html",
+            ],
+        ),
+        ("zzz", []),
         ("<b>", ["chapter03/hostile.cu.html"]),
     ],
 )
@@ -209,6 +242,6 @@ def test_headers_are_links_with_any_pygments(monkeypatch, quote):
 
 def test_hostile_text_is_text(site):
     page = (site / "chapter03/hostile.cu.html").read_text()
-    # title, lesson and two comments of the source
-    assert text_of(page).count(TEXT) == 4
+    # title, lesson, which stands above the source too, and two comments of the source
+    assert text_of(page).count(TEXT) == 5
     assert TEXT in text_of((site / "docs/programs.html").read_text())

@@ -93,10 +93,10 @@ async function offline() {
 
 // Turns the panel of site.js into one that runs the text of an editor, which takes the place of the page's source. Returns what site.js
 // uses. Nothing of the compiler is fetched before warm(), which a change by hand and a run call too.
-export async function open({panel, form, stop, state, output, add}) {
-    const {program, options, exercise} = panel.dataset, key = `cuda: ${program}`;
-    const source = document.getElementById("L-1").closest("pre");
-    const original = {text: source.textContent, options};
+export async function open({panel, form, stop, state, output, add, options}) {
+    const {program, exercise} = panel.dataset, key = `cuda: ${program}`;
+    const sources = [...document.querySelectorAll("pre:has(> [id^=L-])")]; // the lesson and the check
+    const original = {text: sources.map(one => one.textContent).join(""), options};
     let worker, receive, waiting, running, note = "", fromLink = location.hash.startsWith(PREFIX);
 
     const keep = () => {
@@ -183,7 +183,8 @@ export async function open({panel, form, stop, state, output, add}) {
     for (const sign of "{}()[]<>;=*&#")
         add(signs, "button", {type: "button", onpointerdown: event => event.preventDefault(), onclick: () =>
             view.dispatch(view.state.replaceSelection(sign), {userEvent: "input.type", scrollIntoView: true})}, sign);
-    source.closest(".table").hidden = true;
+    for (const one of sources)
+        (one.closest("details") ?? one.closest(".table")).hidden = true;
     panel.classList.add("edited");
     state.textContent = note;
     addEventListener("hashchange", async () => {
