@@ -192,8 +192,8 @@ def printed(path):
 
 
 def launch(path):
-    """The drawings of a program and the picture of a launch"""
-    html, file = markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
+    """The drawings of a program, but for the first, which stands above its lesson, and the picture of a launch"""
+    html, file = markdown("".join(drawings(path)[1:])), f"trace/{path.removesuffix('.cu')}.svg"
     for trace in [f"{folder}/{file}" for folder in (BUILD, "docs") if (ROOT / folder / file).exists()][:1]:
         image = f'<img src="../{trace}" class="wide" alt="blocks, barriers and memory accesses of a launch">'
         wide = WIDE.format("launch", f'<a href="../{trace}">{image}</a>')
@@ -265,17 +265,16 @@ def source(path, modules=()):
         if check
         else html + exercise(path)
     )
-    above = [panel(path, modules), launch(path)]  # a picture is beside its options
-    above = above if program.picture else above[::-1]
     parts = (
         f"<p>{escape(program.teaches)}</p>\n",
         measured(path),
-        *above,
+        panel(path, modules),
+        linked(markdown("".join(drawings(path)[:1])), path),
         linked(printed(path), path),
         linked(question(path), path),
         "<h2>Lesson</h2>\n",
     )
-    return f"{title}{''.join(parts)}{html}{neighbours(path)}"
+    return f"{title}{''.join(parts)}{html}{launch(path)}{neighbours(path)}"
 
 
 def document(path):
