@@ -398,7 +398,7 @@ def make_playground(folder):
     packed = [file for file in made.rglob("*.packed") if not file.name.startswith("check.")]
     editor["bytes"] = sum(file.stat().st_size for file in packed)
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
-    tool = modules / ".bin/esbuild"
+    tool = modules / "esbuild-wasm/bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
     return ""
 

@@ -112,6 +112,7 @@ def test_a_program_is_changed_compiled_and_run(site, play):
         "name": "chapter05/dot.cu",
         "args": [],
         "check": False,
+        "exercise": False,
     }
     assert rest == "in two parts\n" and picture == [255, 0, 0, 255, 0, 0, 255, 255]
 
