@@ -349,13 +349,18 @@ def test_an_exercise_is_judged(compiled):
     last = dot.rindex(barrier, 0, dot.index("int main("))
     racy = dot[:last] + dot[last + len(barrier) :]
     given = {"name": "my/chapter05/dot.cu", "args": ["--size", "300"], "check": True}
-    wrong, race, right, bounds = compiled(
+    some = dot.replace(barrier, f"if (threadIdx.x < 16) {barrier}", 1)
+    wrong, race, right, bounds, divergent, early = compiled(
         {**given, "text": dot.replace("cache[cacheIndex] += ", "cache[cacheIndex] -= ")},
         {**given, "text": racy},
         {**given, "text": dot},
         {**given, "text": dot.replace("cache[cacheIndex + i]", "cache[cacheIndex + 2 * i]")},
+        {**given, "text": some, "exercise": True},
+        {**given, "text": re.sub(r"(?m)^int main\(.*\{", r"\g<0> exit(0);", dot), "exercise": True},
     )
-    assert [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds)] == [1, 1, 0, 1]
+    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early)]
+    assert states == [1, 1, 0, 1, "ended before its check"]
+    assert "divergent barrier" in "".join(told(divergent, "err")) and told(divergent, "end")[0]["status"]
     line = racy[: racy.index("cache[cacheIndex] += ")].count("\n") + 1
     assert re.search(rf"race in kernel dot, .* at dot.cu:{line}", "".join(told(race, "err")), re.S)
     assert "".join(told(wrong, "err")).count("race in") == 0 and "shared memory cache" in "".join(
