@@ -256,7 +256,7 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     size_t bytes = n * sizeof(short);
     require_memory(bytes, bytes + bench_memory(bytes));
-    if (n >> 32)
+    if (n > UINT_MAX)
         quit(EXIT_USAGE, "--size %zu: at most 4294967295, since the bins have 32 bits", n);
     bench.title = std::to_string(n) + " values";
     bench.size = n;
