@@ -38,10 +38,9 @@ int sched_getaffinity(pid_t, size_t, cpu_set_t *set) {
 int __sched_cpucount(size_t, const cpu_set_t *) {
     return 1;
 }
-
-LACKS(prctl, int, ...)
 #endif
 
+LACKS(prctl, int, ...)
 LACKS(memfd_create, const char *, unsigned)
 LACKS(pthread_kill, pthread_t, int)
 LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,

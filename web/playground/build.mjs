@@ -11,7 +11,7 @@ import {runLLVM} from "@yowasp/clang";
 import {CHECK, CLANG, CUDA, CXX, link, place, tool, TRANSLATED, translate} from "./pipeline.js";
 
 const HERE = dirname(fileURLToPath(import.meta.url)), ROOT = join(HERE, "../.."), [OUT, BUILD] = process.argv.slice(2);
-const STUBS = ["link.h", "setjmp.h", "spawn.h", "sys/mman.h", "sys/resource.h", "sys/wait.h", "emscripten/fiber.h"];
+const STUBS = ["link.h", "setjmp.h", "spawn.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/wait.h", "emscripten/fiber.h"];
 const PRELUDE = ["/headers/linux/linux.h", "cuda_runtime.h", "cuda_cpu/unit.h", "assert.h", "float.h", "limits.h", "math.h", "stdint.h",
     "stdio.h", "stdlib.h", "string.h", "time.h", "algorithm", "initializer_list", "numeric", "string", "type_traits", "utility", "vector"];
 
@@ -56,7 +56,6 @@ execFileSync("sh", [join(ROOT, "cucc/include/forward.sh"), join(BUILD, "include"
 const headers = {linux, include: tree(join(BUILD, "include")), common: tree(join(ROOT, "common"), /[.]h$/)};
 for (const folder of readdirSync(ROOT).filter(name => /^(chapter|appendix)/.test(name)))
     headers[folder] = tree(join(ROOT, folder), /[.](h|cuh)$/);
-place(headers, "linux/sys/prctl.h", `${stub}#define PR_SET_PDEATHSIG 1\n#define prctl(...) (-1)\n`);
 write("headers.json", JSON.stringify(headers));
 
 // ---- objects: compiled again when a source or a header has changed ----

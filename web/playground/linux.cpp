@@ -51,14 +51,17 @@ int madvise(void *place, size_t bytes, int advice) {
 
 // ---- threads and processes ----
 
+// The C library's do not let the thread that has a recursive mutex lock it again.
+NOTHING(pthread_mutex_lock, pthread_mutex_t *)
+NOTHING(pthread_mutex_trylock, pthread_mutex_t *)
+NOTHING(pthread_mutex_unlock, pthread_mutex_t *)
 NOTHING(pthread_cancel, pthread_t)
-NOTHING(pthread_detach, pthread_t)
 LACKS(fork)
+LACKS(kill, pid_t, int)
 LACKS(waitpid, pid_t, int *, int)
 NOTHING(posix_spawn_file_actions_init, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_destroy, posix_spawn_file_actions_t *)
 NOTHING(posix_spawn_file_actions_adddup2, posix_spawn_file_actions_t *, int, int)
-NOTHING(posix_spawn_file_actions_addopen, posix_spawn_file_actions_t *, int, const char *, int, mode_t)
 LACKS(getrlimit, int, rlimit *)
 LACKS(setrlimit, int, const rlimit *)
 NOTHING(sched_getaffinity, pid_t, size_t, cpu_set_t *)
@@ -68,6 +71,7 @@ LACKS(pause)
 
 LACKS(dup, int)
 LACKS(dup2, int, int)
+LACKS(pipe, int *)
 LACKS(pipe2, int *, int)
 
 mode_t umask(mode_t) {

@@ -19,19 +19,19 @@
 #define FE_DOWNWARD   3
 
 enum { PROT_NONE, PROT_READ, PROT_WRITE };
-enum { MAP_PRIVATE = 2, MAP_FIXED = 16, MAP_ANONYMOUS = 32, MAP_NORESERVE = 64, MAP_STACK = 128 };
+enum { MAP_SHARED = 1, MAP_PRIVATE, MAP_FIXED = 16, MAP_ANONYMOUS = 32, MAP_NORESERVE = 64, MAP_STACK = 128 };
 enum { MADV_HUGEPAGE = 1, MFD_CLOEXEC = 1, MADV_DONTNEED = 4 };
 #define MAP_FAILED    ((void *)-1)
 #define RLIM_INFINITY (~0ull)
-enum { RLIMIT_AS, RLIMIT_CORE, RLIMIT_DATA };
+enum { RLIMIT_AS, RLIMIT_CORE };
+#define PR_SET_PDEATHSIG 1
 struct rlimit {
     unsigned long long rlim_cur, rlim_max;
 };
-#define W_EXITCODE(status, signal) ((status) << 8 | (signal))
-#define WIFEXITED(status)          1
-#define WEXITSTATUS(status)        ((status) >> 8)
-#define WIFSIGNALED(status)        0
-#define WTERMSIG(status)           0
+#define WIFEXITED(status)   1
+#define WEXITSTATUS(status) ((status) >> 8)
+#define WIFSIGNALED(status) 0
+#define WTERMSIG(status)    0
 
 struct winsize {
     unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;
@@ -79,13 +79,16 @@ int memfd_create(const char *name, unsigned flags);
 int getrlimit(int which, struct rlimit *limit);
 int setrlimit(int which, const struct rlimit *limit);
 int sched_getaffinity(pid_t, size_t, cpu_set_t *set);
+int prctl(int, ...);
 int pause(void);
 int dup(int file);
 int dup2(int file, int as);
+int pipe(int files[2]);
 int pipe2(int files[2], int flags);
 int mkostemps(char *name, int ending, int flags);
 mode_t umask(mode_t);
 pid_t fork(void);
+int kill(pid_t, int signal);
 int pthread_kill(pthread_t, int signal);
 int pthread_cancel(pthread_t);
 int at_quick_exit(void (*function)(void));
@@ -96,7 +99,6 @@ int posix_spawnp(pid_t *, const char *, const posix_spawn_file_actions_t *, cons
 int posix_spawn_file_actions_init(posix_spawn_file_actions_t *);
 int posix_spawn_file_actions_destroy(posix_spawn_file_actions_t *);
 int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *, int, int);
-int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *, int, const char *, int, mode_t);
 void emscripten_fiber_init(emscripten_fiber_t *, void (*)(void *), void *, void *, size_t, void *, size_t);
 void emscripten_fiber_init_from_current_context(emscripten_fiber_t *, void *, size_t);
 void emscripten_fiber_swap(emscripten_fiber_t *from, emscripten_fiber_t *to);
