@@ -128,11 +128,15 @@ def panel(path, modules):
     preset = (
         program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
     ).strip()
-    drawn = "frame-%04d" if "ANIMATION" in (ROOT / path).read_text() else "picture"
-    options = f"{preset} --output={drawn}.ppm".strip() if program.picture else preset
-    given = {"name": name, "preset": preset, "program": program.name, "options": options}
+    given = {"name": name, "preset": preset, "program": program.name, "options": drawn(program, preset)}
     given |= {"module": ""} if program.name in modules else {}
     return html + runner("..", given) if program.name in modules or editor else html
+
+
+def drawn(program, options):
+    """The options with a file that the page shows, if the program draws. A page has no PNG, and no ffmpeg."""
+    name = "frame-%04d" if "ANIMATION" in (ROOT / f"{program.name}.cu").read_text() else "picture"
+    return f"{options} --output={name}.ppm".strip() if program.picture else options
 
 
 def runner(top, given):
@@ -350,7 +354,7 @@ def make_playground(folder):
     packed = [file for file in made.rglob("*.packed") if not file.name.startswith("check.")]
     editor["bytes"] = sum(file.stat().st_size for file in packed)
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
-    tool = modules / ".bin/esbuild"
+    tool = modules / "esbuild-wasm/bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
     return ""
 
