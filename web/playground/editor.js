@@ -2,8 +2,9 @@
 // The editor of a page: CodeMirror, links that hold a text, texts that the browser keeps, and the worker that compiles and runs them.
 // esbuild makes one script of this file and of CodeMirror; `playground` has what it exports. site.js calls open() when Edit is pressed.
 //
-// To the worker: {run: {text, name, args, check}} and {stop: why}. From it: {progress: {what, done, total}}, {out: text}, {err: text},
-// {file: {name, bytes}}, {diagnostics: [{line, column, text, severity}]} and last {end: {status, times}}, with times in milliseconds.
+// To the worker: {run: {text, name, args, check, exercise}} and {stop: why}. From it: {progress: {what, done, total}}, {out: text},
+// {err: text}, {file: {name, bytes}}, {diagnostics: [{line, column, text, severity}]} and last {end: {status, times}}, with times in
+// milliseconds.
 import {defaultKeymap, history, historyKeymap, indentWithTab} from "@codemirror/commands";
 import {cpp} from "@codemirror/lang-cpp";
 import {bracketMatching, indentOnInput, indentUnit, syntaxHighlighting} from "@codemirror/language";
@@ -208,9 +209,9 @@ export async function open({panel, form, stop, state, output, add}) {
 
     // What progress.js lists
     function judge(status) {
-        if (exercise !== undefined && typeof status === "number")
+        if (exercise !== undefined && !/^stopped/.test(status))
             try {
-                localStorage.setItem(`state: ${program}`, status ? "wrong" : "done");
+                localStorage.setItem(`state: ${program}`, {0: "done", 2: "waived"}[status] ?? "wrong");
             } catch {} // a browser that keeps nothing
     }
 
@@ -295,7 +296,8 @@ export async function open({panel, form, stop, state, output, add}) {
             };
             stop.onclick = () => quit("stopped");
             wait();
-            worker.postMessage({run: {text: view.state.doc.toString(), name: `${program}.cu`, args, check: check.checked}});
+            const text = view.state.doc.toString(), name = `${program}.cu`;
+            worker.postMessage({run: {text, name, args, check: check.checked, exercise: exercise !== undefined}});
         });
     }
 

@@ -146,8 +146,8 @@ export class Pipeline {
             return refused(object.said);
         diagnostics.push(...diagnose(object.said, name).filter(one => one.severity === "warning"));
         if (check)
-            object = await timed("assembles", () => tool(runLLVM, ["clang", "-cc1as", "-triple", "wasm32-unknown-wasip1", "-filetype",
-                "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(object.printed, name)}));
+            object = await timed("assembles", () => tool(runLLVM, ["clang", "-cc1as", "-triple", "wasm32-unknown-wasip1",
+                "-target-cpu", "generic", "-filetype", "obj", "-o", "/out.o", "/in.s"], {"in.s": withLines(object.printed, name)}));
         if (object.status)
             return refused(object.said);
         const linked = await timed("links", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
@@ -177,7 +177,8 @@ export class Pipeline {
         return bytes;
     }
 
-    // Compiles what a message {text, name, args} asks for, has it run by `execute`, and tells the rest of the worker's contract to `post`.
+    // Compiles what a message {text, name, args, check, exercise} asks for, has it run by `execute`, and tells the rest of the worker's
+    // contract to `post`.
     async run(asked, post, execute) {
         const {diagnostics, module, times} = await this.compile(asked, what => post({progress: {what, done: 0, total: 0}}));
         post({diagnostics});
@@ -190,7 +191,7 @@ export class Pipeline {
 }
 
 // Runs a program and passes on what it prints and draws. Returns {status, time}.
-export function execute({module, name = "program.cu", args = []}, post) {
+export function execute({module, name = "program.cu", args = [], exercise}, post) {
     const decoders = {1: new TextDecoder(), 2: new TextDecoder()}, start = performance.now(), files = new Map;
     let printed = 0, status;
     const write = (number, bytes) => {
@@ -203,7 +204,7 @@ export function execute({module, name = "program.cu", args = []}, post) {
     };
     const renamed = (name, bytes) => post({file: {name, bytes}});
     try {
-        status = run(module, {args: Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files, write, renamed});
+        status = run(module, {args: Object.assign([...args], {name: name.replace(/.*\/|[.]cu$/g, "")}), files, write, renamed, exercise});
         files.forEach((bytes, name) => renamed(name, bytes.slice()));
     } catch (error) {
         status = error instanceof Exit ? error.status : `the program was ended: ${error.message}`;

@@ -34,15 +34,25 @@ class File {
 
 // Runs a module. `files` is a Map of paths (without the first /) to bytes; the program's files are in it afterwards. `write(number, bytes)`
 // gets what the program prints. `renamed(name, bytes)` gets a file that is complete: programs write a temporary one and rename it.
-// Returns the exit status; traps are exceptions.
-export function run(module, {args, files = new Map, write, renamed}) {
+// Returns the exit status; traps are exceptions. An `exercise` is judged as common/exercise/verdict.c does: all threads of a block must
+// reach a barrier, and main must return, which calls no proc_exit() if it returns 0.
+export function run(module, {args, files = new Map, write, renamed, exercise}) {
     const store = new Map([...files].map(([path, bytes]) => [path, new File(bytes)])), open = new Map;
     let memory, table, calls, next = 0, unused = 4, last = 0, stored = 0;
     const view = () => new DataView(memory.buffer), bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
     const text = (at, size) => new TextDecoder().decode(bytes(at, size));
     const path = (at, size) => text(at, size).split("/").filter(part => part && part !== ".").join("/");
-    const words = ["program", ...args].map(word => new TextEncoder().encode(`${word}\0`));
-    words[0] = new TextEncoder().encode(`${args.name}\0`);
+    const encoded = all => all.map(word => new TextEncoder().encode(`${word}\0`));
+    const words = encoded([args.name, ...args]), variables = encoded(exercise ? ["CUDA_CPU_STRICT=1"] : []);
+    const sizes = (all, count, size) => (set32(count, all.length), set32(size, all.reduce((sum, word) => sum + word.length, 0)), 0);
+    function strings(all, list, at) {
+        all.forEach((word, i) => {
+            set32(list + 4 * i, at);
+            bytes(at, word.length).set(word);
+            at += word.length;
+        });
+        return 0;
+    }
     const isFolder = name => !name || [...store.keys()].some(key => key.startsWith(`${name}/`));
     // A browser's clock has steps of 0.1 ms. Programs take a measured time of 0 for a mistake.
     const now = () => last = Math.max(performance.now(), last + 1e-4);
@@ -95,17 +105,10 @@ export function run(module, {args, files = new Map, write, renamed}) {
         return 0;
     }
     const wasi = {
-        args_sizes_get: (count, size) => (set32(count, words.length), set32(size, words.reduce((sum, w) => sum + w.length, 0)), 0),
-        args_get(list, at) {
-            words.forEach((word, i) => {
-                set32(list + 4 * i, at);
-                bytes(at, word.length).set(word);
-                at += word.length;
-            });
-            return 0;
-        },
-        environ_sizes_get: (count, size) => (set32(count, 0), set32(size, 0), 0),
-        environ_get: () => 0,
+        args_sizes_get: (count, size) => sizes(words, count, size),
+        args_get: (list, at) => strings(words, list, at),
+        environ_sizes_get: (count, size) => sizes(variables, count, size),
+        environ_get: (list, at) => strings(variables, list, at),
         clock_res_get: (id, at) => (set64(at, 1000), 0),
         clock_time_get(id, precision, at) {
             set64(at, BigInt(Math.round(((id ? 0 : performance.timeOrigin) + now()) * 1e4)) * 100n);
@@ -127,7 +130,7 @@ export function run(module, {args, files = new Map, write, renamed}) {
             return 0;
         },
         proc_exit(status) {
-            throw new Exit(status);
+            throw new Exit(exercise && !status ? "ended before its check" : status);
         },
         fd_close(fd) {
             return fd < 4 || open.delete(fd) ? 0 : BADF;

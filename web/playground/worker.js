@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The compiler's worker. To it: {run: {text, name, args, check}} compiles and runs a program, {stop: why} ends the program and keeps the
-// compiler. From it: {progress}, {diagnostics}, {out}, {err}, {file} and {end}. A page makes it when somebody edits: it fetches the
-// compiler then (`?bytes=` says how much that is), and compiles an empty program, since a browser makes machine code of the compiler when
-// that is used first. The program runs in a worker of its own, which is this file again, under another name.
+// The compiler's worker. To it: {run: {text, name, args, check, exercise}} compiles and runs a program, {stop: why} ends the program and
+// keeps the compiler. From it: {progress}, {diagnostics}, {out}, {err}, {file} and {end}. A page makes it when somebody edits: it fetches
+// the compiler then (`?bytes=` says how much that is), and compiles an empty program, since a browser makes machine code of the compiler
+// when that is used first. The program runs in a worker of its own, which is this file again, under another name.
 import {execute, Pipeline} from "./pipeline.js";
 
 const post = message => postMessage(message, message.file ? [message.file.bytes.buffer] : []);
