@@ -121,9 +121,13 @@ def neighbours(path):
 
 def preset(program):
     """The options with which a page begins: those of Web:, or the program's defaults."""
-    options = program.web + " --runs 1" * bool(program.bench)
-    drawn = "frame-%04d" if "ANIMATION" in (ROOT / f"{program.name}.cu").read_text() else "picture"
-    return (options + f" --output={drawn}.ppm" * bool(program.picture)).strip()
+    return drawn(program, (program.web + " --runs 1" * bool(program.bench)).strip())
+
+
+def drawn(program, options):
+    """The options with a file that the page shows, if the program draws. A page has no PNG, and no ffmpeg."""
+    name = "frame-%04d" if "ANIMATION" in (ROOT / f"{program.name}.cu").read_text() else "picture"
+    return f"{options} --output={name}.ppm".strip() if program.picture else options
 
 
 def panel(path, modules):
@@ -415,7 +419,8 @@ def exercise_page(given):
     """The page in which a reader writes an exercise."""
     about = "Write what the comments <code>Task:</code> ask for. <em>Run</em> compiles it, and its check says whether it is right."
     about += f" The browser keeps it; <em>Download</em> gives the file that <code>make grade</code> takes. {hints(given)}"
-    settings = {"program": f"my/{given.name}", "options": given.options, "open": "", "exercise": ""}
+    options = drawn(given.program, given.options)
+    settings = {"program": f"my/{given.name}", "options": options, "open": "", "exercise": ""}
     text = coloured(given.written(), "exercise.cu", linespans="L")
     head = f"<h1>Exercise {given.name}</h1>\n<p>{escape(given.program.title)}</p><p>{about}</p>\n"
     return head + runner("../..", settings) + text

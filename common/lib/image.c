@@ -211,7 +211,8 @@ static bool have_ffmpeg(void) {
     char *arguments[] = {"ffmpeg", "-version", NULL};
     if (works < 0) {
         int error = run_ffmpeg(arguments, -1);
-        if (error && error != ENOENT && error != EACCES && error != ENOTDIR) // for example no more processes
+        const bool absent = error == ENOENT || error == EACCES || error == ENOTDIR || error == ENOSYS;
+        if (error && !absent) // for example no more processes
             quit(EXIT_FAILURE, "cannot start ffmpeg: %s", strerror(error));
         works = !error && !close_ffmpeg();
     }
