@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the front page (front.md), README.md, and all files that they lead to by links and includes, as web pages, which need no server and no network.
-They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
-chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder `wasm` of BUILD,
-again when a file of common/, of cucc or of its chapter is newer. It is changed in the editor of playground/, whose packages
-`make setup site` installs."""
+"""Writes the front page (front.md), README.md, and all files that they lead to by links and includes, as web pages, which need no server
+and no network. They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style.
+The page of a chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder
+`wasm` of BUILD, again when a file of common/, of cucc or of its chapter is newer. It is changed in the editor of playground/, whose
+packages `make setup site` installs."""
 import base64
 import collections
 import concurrent.futures
@@ -65,7 +65,8 @@ FRAME = """<!DOCTYPE html>
 <body>
 <header><nav aria-label="site">
 <a href="{top}/index.html">Start</a> <a href="{top}/readme.html#chapters">Programs</a> <a href="{top}/docs/terms.html">Terms</a>
-<a href="{top}/docs/gallery.html">Gallery</a> <a href="{top}/docs/performance.html">Performance</a> <a href="{top}/readme.html#more">Documents</a>{more}
+<a href="{top}/docs/gallery.html">Gallery</a> <a href="{top}/docs/performance.html">Performance</a>
+<a href="{top}/readme.html#more">Documents</a>{more}
 </nav></header>
 <main class="{kind}">{main}</main>
 </body>

@@ -31,12 +31,14 @@ function search(rows) {
     }
 
     function find() {
-        const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean).map(word => word.replace(/(?<=...)s$/, "")), asked = typed.filter(word => !IGNORED.has(word));
+        const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean).map(word => word.replace(/(?<=...)s$/, ""));
+        const asked = typed.filter(word => !IGNORED.has(word));
         let best = 1;
         const words = asked.length ? asked : typed, known = words.map(word => rows.some(row => place(row, word) < 5));
         const scored = rows.map(row => {
             const places = words.map((word, i) => known[i] || word.length < 5 ? place(row, word)
-                : near(word, row[0].toLowerCase().replace(/.*\//, "")) ? 1 : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
+                : near(word, row[0].toLowerCase().replace(/.*\//, "")) ? 1
+                : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
             const has = places.filter(at => at < 5).length;
             best = Math.max(best, has);
             return {row, has, sum: places.reduce((sum, at) => sum + at, 0)};

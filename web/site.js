@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The panel of a program's page: loads the program as WebAssembly when asked to, and runs it in a worker. The options are those
-// of its --help; a link `#--size=512 --real=0` fills them in. A module is a script that calls receive(), since a page that was opened from the disk may not read other files.
+// of its --help; a link `#--size=512 --real=0` fills them in. A module is a script that calls receive(), since a page that was opened
+// from the disk may not read other files.
 // Edit loads the editor (playground/editor.js), and from then on Run compiles and runs its text.
 "use strict";
 
@@ -189,10 +190,12 @@ async function run() {
 }
 
 const size = +panel.dataset.bytes ? `: ${Math.ceil(panel.dataset.bytes / 1e6)} MB` : "";
-panel.insertAdjacentHTML("beforeend", `<canvas hidden role="img" aria-label="picture"></canvas><form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
+panel.insertAdjacentHTML("beforeend", `<canvas hidden role="img" aria-label="picture"></canvas>
+    <form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
     <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form>
     <pre hidden tabindex="0" aria-label="output"></pre>`);
-const [canvas, form, output] = [...panel.children].slice(-3), image = panel.querySelector("img"), [go, stop, change, state] = form.firstChild.children;
+const [canvas, form, output] = [...panel.children].slice(-3), image = panel.querySelector("img");
+const [go, stop, change, state] = form.firstChild.children;
 form.onsubmit = event => {
     event.preventDefault();
     if (go.disabled)
