@@ -17,7 +17,7 @@
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. chapter12/scan has the kernels of rung
  *          0 alone. The floats are whole numbers so small that all sums are exact, in any order.
- * Limit:   copies within device memory: a scan reads and writes as many bytes.
+ * Limit:   copies within device memory: a scan reads and writes as many bytes. Not measured on a GPU yet.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 3001 --scan inclusive --type float | --size 300 --scan exclusive
  */

@@ -407,6 +407,10 @@ def test_recorded_plots_are_fresh():
     name, programs = report.RECORDED, results.load()[report.RECORDED]["programs"]
     for program, block in programs.items():
         assert results.plot(name, program, block["rows"]), f"{name}, {program}: run make docs"
-    assert set(programs) == {program.name for program in helpers.programs() if program.bench}
+    ladders = {program.name for program in helpers.programs() if program.bench}
+    unmeasured = {
+        program.name for program in helpers.programs() if "Not measured on a GPU yet." in program.source
+    }
+    assert set(programs) == ladders - unmeasured
     rows = report.speedups(results.load()[name])
     assert len(rows) >= 16 and results.plot(name, report.SPEEDUPS, rows), "run make docs"

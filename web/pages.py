@@ -43,6 +43,7 @@ CARDS = [f"docs/{name}.md" for name in "errata predict programs teaching terms".
 ABSENT = {
     r"this_grid|cudaLaunchCooperativeKernel": "a host thread for each block, since its blocks wait for each other",
     r"\n    continue_in_child": "a process that may be ended when it hangs",
+    r"= fork\(": "a process of its own",
     r"\(unsigned long long\)&": "pointers of 64 bits",
 }
 PLAYGROUND = ROOT / "web/playground"
@@ -235,7 +236,7 @@ def slides(folder):
         code = "".join(coloured(f"{text}\n", ".cu") for text in kernels[: None if not p.bench else 0])
         lines = f"<h2>{escape(p.title)}</h2>", f"<p>{escape(p.teaches)}</p>", f"<p>{escape(p.terms)}</p>"
         notes = question(f"{p.name}.cu").replace('"#', f'"{p.name}.cu#').replace('"../', '"')
-        notes = f"<aside>{notes}</aside>" * bool(notes)
+        notes = f"<div>{notes}</div>" * bool(notes)
         parts.append("\n".join([*lines, code, notes]))
         new = [text for text in drawings(f"{p.name}.cu") if text not in shown]
         parts += [markdown(text).replace("../", "") for text in new]
