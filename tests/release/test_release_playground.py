@@ -224,6 +224,7 @@ def test_on_a_phone(play):
     wide, apart, top, code = play(
         "blank.html",
         """const [, page] = await inner("chapter05/dot.cu.html"), all = what => [...page.querySelectorAll(what)];
+        page.querySelector(".cm-editor").scrollIntoView(); // it measures only lines on the screen
         await new Promise(next => setTimeout(next, 500));
         page.querySelector(".cm-content").scrollIntoView({block: "end"});
         const tops = what => all(what).filter(one => one.offsetHeight).map(one => one.getBoundingClientRect().top);
