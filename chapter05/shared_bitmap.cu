@@ -14,6 +14,7 @@
  *          the pixels on the CPU back end, where threads run one after the other. On a GPU it varies.
  * Picture: yes
  * Check:   --size 100 | --no-sync (race)
+ * Web:     --size 512
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

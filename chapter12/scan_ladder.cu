@@ -3,9 +3,10 @@
  * scan_ladder: prefix sums, from three kernels to a single pass with decoupled look-back
  *
  * Teaches: The blocks of a scan depend on each other: each needs the sum of all elements before its tile.
- *          With three kernels the elements cross global memory twice. A block that passes on the sum of its
- *          tile while it runs needs one kernel, which reads each element once and writes it once. Within a
- *          tile, fewer additions, then elements in registers and shuffles replace steps with barriers.
+ *          With three kernels each element is read from global memory twice and written twice. With
+ *          decoupled look-back a block stores the sum of its tile for the blocks after it while it runs, so
+ *          one kernel is enough, which reads each element once and writes it once. Within a tile, a tree has
+ *          fewer additions, and shuffles between registers need fewer barriers.
  * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, relaxed,
  *          decoupled look-back, CUB
  * Book:    12.4.1 (ladder); T Thrust (scans)
@@ -15,8 +16,8 @@
  *          back (32 tiles at a time)
  * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan_ladder --size 256M
- * Differs: the book names a library for scans, CUDPP, and has no code. chapter12/scan has the kernels of rung
- *          0 alone. The floats are whole numbers so small that all sums are exact, in any order.
+ * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
+ *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. Not measured on a GPU yet.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 3001 --scan inclusive --type float | --size 300 --scan exclusive
@@ -41,9 +42,9 @@ enum { INT = 1, FLOAT };
 static int scans, types; // --scan, --type; 0: both
 static unsigned runs;    // of the last two rungs
 static void *dev_in, *dev_out;
-static void *dev_sums;                // the sums of tiles, on all levels
+static void *dev_sums;                // sums of tiles of elements, of tiles of these sums, and so on
 static unsigned long long *dev_words; // for the look-back: one word per tile
-static unsigned *dev_started;         // number of blocks of the look-back that have started
+static unsigned *dev_started;         // number of blocks that have started, in all runs of rungs 4 and 5
 static void fill(int scan, int type);
 
 // out[i] is in[0] + … + in[i - 1] in an exclusive scan, and in[0] + … + in[i] in an inclusive one.
@@ -148,8 +149,9 @@ __device__ static void store_tile(T *out, Vector<T> *v, const T *before, unsigne
     }
 }
 
-// before[k] becomes the sum of the elements of the tile before vector k. Returns the sum of the tile. Five
-// shuffles scan the sums of the 32 vectors of a warp; only the warps need a barrier.
+// Sets before[k] to the sum of those elements of the tile that lie before vector k. Returns the sum of all
+// elements of the tile. The lanes of a warp scan the sums of their vectors in five shuffles; then the sums of
+// the warps are exchanged in shared memory, with one barrier.
 template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before) {
     __shared__ T sums[WARPS];
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -222,8 +224,8 @@ __global__ void __launch_bounds__(THREADS) scan_after_sums(const T *in, T *out, 
 
 // Rungs 4 and 5, decoupled look-back (Merrill and Garland, 2016): each tile has a word in global memory, with
 // a sum in its lower half, and in its upper half whether it is the sum of the tile, or of all elements up to
-// the end of the tile. A word is read and written as a whole, so no memory fence is needed. Words of earlier
-// runs are told by smaller numbers in the upper half, so that nothing has to be cleared.
+// the end of the tile. A word is read and written as a whole, so no memory fence is needed. The
+// upper half has the number of the run too, so words of earlier runs need not be cleared.
 const unsigned OF_TILE = 1, OF_ALL = 2; // plus 2 * number of the run, which is 0 at first
 
 template <class T> __device__ static unsigned long long make_word(T sum, unsigned which) {
@@ -263,7 +265,8 @@ __device__ static T look_back(const unsigned long long *words, unsigned tile, un
     return before;
 }
 
-// Rung 5: each lane waits for a tile of its own, so 32 loads are in flight. All lanes return the sum.
+// Rung 5: each lane of a warp reads the word of another tile, so 32 loads are in flight. All lanes return the
+// sum.
 template <class T>
 __device__ static T look_back_as_warp(const unsigned long long *words, unsigned tile, unsigned run) {
     const unsigned lane = threadIdx.x % 32;
@@ -281,7 +284,7 @@ __device__ static T look_back_as_warp(const unsigned long long *words, unsigned 
 }
 
 // The tiles are numbered in the order in which their blocks start. So a block waits only for blocks that run
-// already, and there is no deadlock. `started` has counted the blocks of all runs, those before this one too.
+// already, and there is no deadlock. `started` also counts the blocks of earlier runs, which are subtracted.
 template <class T, bool inclusive, bool as_warp>
 __global__ void __launch_bounds__(THREADS) scan_looking_back(const T *in, T *out, unsigned long long *words,
                                                              unsigned *started, unsigned run, unsigned n) {
@@ -391,7 +394,8 @@ template <class T, bool inclusive> static void run_cub(void) {
 }
 #endif
 
-// Without options: an exclusive scan of ints and an inclusive one of floats.
+// Whether there is a table of this scan and this type. Without --scan and --type there are two tables:
+// exclusive with int, and inclusive with float.
 static bool wanted(int scan, int type) {
     if (!scans && !types)
         return (scan == INCLUSIVE) == (type == FLOAT);
@@ -451,9 +455,9 @@ void settings(int argc, char **argv) {
 
 static int scan_now, type_now; // of the table that is measured
 
-// Random ints, whose sums are taken modulo 2^32, or random whole numbers from -8 to 8. The sums of so many of
-// these stay below 2^24, up to which a float has all whole numbers, since they move away from 0 as a random
-// walk does. So they are exact in any order.
+// Random ints, whose sums are taken modulo 2^32; or floats that are random whole numbers from -8 to 8. The
+// sums of 2^30 of these are a random walk with a standard deviation of 160,000, far below 2^24, up to which
+// a float represents each whole number. So no sum is rounded, in whatever order the elements are added.
 static void fill(int scan, int type) {
     HostArray<unsigned> words(n);
     random_bytes(words, n * sizeof(unsigned));
@@ -474,7 +478,8 @@ static void poison(void) {
 
 __device__ static unsigned long long wrong_sums;
 
-// A scan is right if its first sum is, and if each sum differs from the one before it by one element.
+// Counts the wrong sums. The first sum has to be 0, or the first element; each other sum has to be the sum
+// before it plus one element. Then by induction all sums are right.
 template <class T> __global__ void compare_neighbours(const T *in, const T *out, bool inclusive, unsigned n) {
     unsigned stride = blockDim.x * gridDim.x, wrong = 0;
     for (size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += stride) {

@@ -19,8 +19,9 @@ static bool spoiled(size_t i, size_t n) {
     return options.inject_error && i == n / 2;
 }
 
-// Prints the summary line of a failed check, which stays the last line, since that is taken for the reason
-// of a failure; the first time also how to look for the cause. Returns whether the check passed.
+// Prints the summary line of a failed check. Before that of the first one it prints a line that names make
+// check; the summary stays last, because scripts show the last line of stderr as the reason of a failure.
+// Returns whether the check passed.
 static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
     static bool said;
     if (differ > 0 && !said && !options.inject_error)

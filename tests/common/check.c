@@ -11,7 +11,7 @@
 #define PASSES(call)      EXPECT(ended(IN_CHILD(exit((call) ? 0 : 9)), 0, ""))
 #define FAILS(call, text) EXPECT(ended(IN_CHILD(exit((call) ? 0 : 9)), 9, text))
 
-// Without the line that says where to look for the cause
+// Compares status and stderr. The line of stderr that names make check is removed first.
 static bool ended(struct unit_result r, int status, const char *text) {
     char *hint = strstr(r.err, "check: make check "), *end = hint ? strchr(hint, '\n') + 1 : NULL;
     if (hint)

@@ -51,7 +51,7 @@ int madvise(void *place, size_t bytes, int advice) {
 
 // ---- threads and processes ----
 
-// The C library's do not let the thread that has a recursive mutex lock it again.
+// WASI's C library refuses to lock a recursive mutex again. There is one thread, so a lock has nothing to do.
 NOTHING(pthread_mutex_lock, pthread_mutex_t *)
 NOTHING(pthread_mutex_trylock, pthread_mutex_t *)
 NOTHING(pthread_mutex_unlock, pthread_mutex_t *)
