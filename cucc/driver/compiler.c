@@ -117,7 +117,7 @@ void choose_compiler(Settings *s) {
     if (clang)
         choose_for_clang(s);
     else // -fstack-clash-protection, so that large local arrays reach the guard page below a stack
-        add_all_of(&s->translated, "-fstack-clash-protection -Wno-unknown-pragmas -fopenmp-simd");
+        add_all_of(&s->translated, "-fstack-clash-protection -Wno-unknown-pragmas -Wno-psabi -fopenmp-simd");
     if (!wasm) {
         add(&s->threads, "-pthread");
         add(&s->executable, "-rdynamic"); // the runtime finds the names of kernels by it

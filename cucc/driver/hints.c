@@ -58,13 +58,12 @@ void hint_missing_header(const Settings *s, const List *preprocessor, const char
 
 // Names what a source uses of earlier versions of CUDA, and what is not here.
 void hint_removed(const Settings *s, const char *file) {
-    static const char lacking[] = " CUmemAllocationProp CUarray CUtexref CUtexObject CUgraph CUtensorMap "
+    static const char lacking[] = " CUmemAllocationProp CUarray CUtexref CUtexObject CUgraph "
                                   "curandStateMtgp32 curandStateMtgp32_t cufftXtSetGPUs cufftXtSetCallback ";
     static const char *const subjects[][2] = {
         {"CUmem", "virtual memory (cuMemCreate, cuMemMap)"},
         {"curand", "Mersenne Twisters"},
         {"cufft", "callbacks and plans for several devices"},
-        {"CUtensor", "tensor maps, which need compute capability 9.0,"},
         {"", "arrays, textures and graphs of the driver API"},
     };
     static const char old[] =

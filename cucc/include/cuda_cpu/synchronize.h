@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other threads of its
-// block. Asynchronous copies are complete when the call returns. The parts for compute capability 9.0
-// (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
+// block. Asynchronous copies are complete when the call returns, except bulk copies (bulk.h).
+// pipeline::quit() does not exist.
 #pragma once
 #include "atomic.h"
 
@@ -18,6 +18,11 @@ namespace cuda_cpu_detail {
 struct no_completion {
     void operator()() const {}
 };
+struct late_copy {
+    late_copy *next;
+    virtual ptrdiff_t run() = 0; // returns the number of bytes
+    virtual ~late_copy() {}
+};
 } // namespace cuda_cpu_detail
 
 template <thread_scope Scope = thread_scope_system, class Completion = cuda_cpu_detail::no_completion>
@@ -29,18 +34,15 @@ class barrier {
 
     barrier() = default; // for shared memory; the program calls init() before the first use
     explicit barrier(ptrdiff_t threads, Completion f = Completion())
-        : expected(threads), pending(threads), phase(0), completion(f) {}
+        : expected(threads), pending(threads), bytes(0), copies(nullptr), phase(0), completion(f) {}
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
     static constexpr ptrdiff_t(max)() { return (1 << 20) - 1; }
 
     arrival_token arrive(ptrdiff_t n = 1) {
         const arrival_token token = {__atomic_load_n(&phase, __ATOMIC_SEQ_CST)};
-        if (__atomic_sub_fetch(&pending, n, __ATOMIC_SEQ_CST) == 0) {
-            completion();
-            __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
-            __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
-        }
+        if (__atomic_sub_fetch(&pending, n, __ATOMIC_SEQ_CST) == 0)
+            all_arrived();
         return token;
     }
     void wait(arrival_token &&token, CUDA_CPU_SITE) const {
@@ -63,9 +65,38 @@ class barrier {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_HERE);
     }
+    // For bulk.h, of one block: the phase also waits for this number of bytes.
+    void expect_bytes(ptrdiff_t n) { bytes += n; }
+    // copy() copies and returns the number of bytes. It is called when all have arrived.
+    template <class F> void copy_later(F copy) {
+        struct of_f : cuda_cpu_detail::late_copy {
+            F copy;
+            explicit of_f(F f) : copy(f) {}
+            ptrdiff_t run() override { return copy(); }
+        };
+        cuda_cpu_detail::late_copy *const newest = new of_f(copy);
+        newest->next = copies;
+        copies = newest;
+        if (__atomic_load_n(&pending, __ATOMIC_SEQ_CST) == 0)
+            all_arrived();
+    }
 
   private:
-    ptrdiff_t expected, pending;
+    void all_arrived() {
+        while (cuda_cpu_detail::late_copy *const copy = copies) {
+            copies = copy->next;
+            bytes -= copy->run();
+            delete copy;
+        }
+        if (bytes)
+            return; // of copies that have not been started
+        completion();
+        __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
+    }
+
+    ptrdiff_t expected, pending, bytes;
+    cuda_cpu_detail::late_copy *copies;
     mutable unsigned phase;
     Completion completion;
 };

@@ -3,6 +3,7 @@
 // the line. A version of each kernel without the error runs and prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
+#include <cuda/barrier>
 #include <cuda_pipeline.h>
 #include <mma.h>
 #include "device.h"
@@ -454,4 +455,36 @@ __global__ void partial_warp(int *good) {
 
 TEST(lanes_that_do_not_exist) {
     EXPECT(good(partial_warp, 45));
+}
+
+// The bytes of a bulk copy that is waited for, or not
+__global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
+    typedef cuda::barrier<cuda::thread_scope_block> Barrier;
+    __shared__ alignas(16) int to[32];
+    __shared__ Barrier bar;
+    to[threadIdx.x] = -1;
+    if (threadIdx.x == 0)
+        init(&bar, blockDim.x);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        cuda::device::memcpy_async_tx(to, in, cuda::aligned_size_t<16>(bytes), bar);
+        cuda::device::barrier_expect_tx(bar, bytes);
+    }
+    Barrier::arrival_token token = bar.arrive();
+    if (wait)
+        bar.wait(std::move(token));
+    out[threadIdx.x] = to[threadIdx.x];
+    bar.arrive_and_wait(); // the second phase: the copy must not end after the kernel
+}
+
+TEST(bulk_copies) {
+    const auto copied = [](int bytes, bool wait) {
+        const Device<int> in(made(32, [](int i) { return i; }));
+        return WRITTEN(int, 32, bulk_copy<<<1, 32>>>(in.data, out, bytes, wait));
+    };
+    EXPECT(copied(128, true)[5] == 5);
+    EXPECT(copied(64, true)[15] == 15 && copied(64, true)[16] == -1);
+    EXPECT(copied(128, false)[5] == -1);
+    faulty({"bulk copy of 100 bytes", "multiple of 16", "bulk_copy"},
+           [] { bulk_copy<<<1, 32>>>(STORED(int *, cudaMalloc(&it, 128)), nullptr, 100, true); });
 }
