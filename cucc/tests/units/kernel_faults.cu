@@ -478,6 +478,8 @@ __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
 }
 
 TEST(bulk_copies) {
+    faulty({"bulk copy of 100 bytes", "multiple of 16", "bulk_copy"},
+           [] { bulk_copy<<<1, 32>>>(STORED(int *, cudaMalloc(&it, 128)), nullptr, 100, true); });
     const auto copied = [](int bytes, bool wait) {
         const Device<int> in(made(32, [](int i) { return i; }));
         return WRITTEN(int, 32, bulk_copy<<<1, 32>>>(in.data, out, bytes, wait));
@@ -485,6 +487,4 @@ TEST(bulk_copies) {
     EXPECT(copied(128, true)[5] == 5);
     EXPECT(copied(64, true)[15] == 15 && copied(64, true)[16] == -1);
     EXPECT(copied(128, false)[5] == -1);
-    faulty({"bulk copy of 100 bytes", "multiple of 16", "bulk_copy"},
-           [] { bulk_copy<<<1, 32>>>(STORED(int *, cudaMalloc(&it, 128)), nullptr, 100, true); });
 }
