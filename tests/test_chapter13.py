@@ -49,6 +49,10 @@ MISTAKES = {
         ("HANDLE_ERROR(cudaStreamSynchronize(data->stream));", ""),
         ("HANDLE_ERROR(cudaLaunchHostFunc(data->stream, add_chunk, data));", ""),
     ],
+    "chapter13/barrier_tma --size 150": [
+        ("copied.wait(std::move(token)); // all have arrived, and the copies are complete", ""),
+        ("copied.wait(std::move(token)); // all have arrived, and the bytes too", ""),
+    ],
     "chapter13/graph_heat --size 100 --iterations 9": [
         ("update(&data, graphExec, slower);", ""),
         ("set_speed(nodes, graphExec, slower / 2);", ""),
