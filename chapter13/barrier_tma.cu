@@ -24,8 +24,8 @@
 
 #pragma nv_diag_suppress static_var_with_dynamic_init // no warning for barriers in shared memory
 
-const int RADIUS = 2;             // the mean of 5 x 5 pixels
-const int WIDTH = 32, HEIGHT = 8; // of a tile, without its halo; a block has one thread for each pixel
+// A tile without its halo, for each pixel of which a block has a thread; the mean of 5 x 5 pixels
+const int WIDTH = 32, HEIGHT = 8, RADIUS = 2;
 const int ROW = WIDTH + 2 * RADIUS, ROWS = HEIGHT + 2 * RADIUS; // with the halo
 
 // A row has a multiple of 16 bytes, as both kinds of copies need. The accelerator writes tiles at multiples
@@ -39,7 +39,7 @@ namespace cde = cuda::device::experimental;
 
 static size_t size = 1024; // --size
 template <class Launch>
-static bool check(const char *name, Launch launch, float *dev_out, const float *in, size_t pitch);
+static bool check(const char *name, float *dev_out, const float *in, size_t pitch, Launch launch);
 
 // The pixel of this thread. Row 0 of a tile is above its pixels, in the halo.
 __device__ void box(const Tile &tile, float *out, int size) {
@@ -103,11 +103,10 @@ static CUtensorMap tensor_map(float *dev_in, size_t pitch, size_t rows) {
     CUtensorMap map;
     cuuint64_t sizes[] = {pitch, rows}, strides[] = {pitch * sizeof(float)}; // bytes from row to row
     cuuint32_t box[] = {ROW, ROWS}, steps[] = {1, 1};
-    CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, dev_in, sizes, strides, box, steps,
-                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS)
-        quit(EXIT_FAILURE, "cuTensorMapEncodeTiled: error %d", result);
+    if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, dev_in, sizes, strides, box, steps,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+        quit(EXIT_FAILURE, "cuTensorMapEncodeTiled refuses the map");
     return map;
 }
 
@@ -123,11 +122,10 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_out, size * size * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, pitch * rows * sizeof(float), cudaMemcpyHostToDevice));
 
-    auto by_rows = [=] { box_rows<<<blocks, threads>>>(dev_in, pitch, dev_out, size); };
-    bool ok = check("rows", by_rows, dev_out, in, pitch);
+    bool ok = check("rows", dev_out, in, pitch,
+                    [=] { box_rows<<<blocks, threads>>>(dev_in, pitch, dev_out, size); });
     CUtensorMap map = tensor_map(dev_in, pitch, rows);
-    auto by_map = [=] { box_map<<<blocks, threads>>>(map, dev_out, size); };
-    ok = check("tensor map", by_map, dev_out, in, pitch) && ok;
+    ok = check("tile", dev_out, in, pitch, [=] { box_map<<<blocks, threads>>>(map, dev_out, size); }) && ok;
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -153,7 +151,7 @@ void settings(int argc, char **argv) {
 // Launches a kernel, prints its time, and checks what it has written. The kernel rounds once, in the
 // division: sums of 25 bytes are exact.
 template <class Launch>
-static bool check(const char *name, Launch launch, float *dev_out, const float *in, size_t pitch) {
+static bool check(const char *name, float *dev_out, const float *in, size_t pitch, Launch launch) {
     HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); // NaN
     print_share(name, median_ms(launch), 2 * size * size * sizeof(float));
     const HostArray<float> out(dev_out, size * size);
