@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Conversions from floating point to integers in device code: each form that C++ has for them saturates. The
 // expected values follow from the rule of PTX (cvt.rzi), so they are those of a GPU.
-#include "../unit.h"
+#include "device.h"
 #include <cmath>
 #include <cuda_fp16.h>
 #include <limits>
-#include <random>
 
 // The value as PTX converts it: to 32 or 64 bits, and from there to fewer by cutting bits off
 template <class Wide, class Float> static Wide converted(Float x) {
@@ -101,15 +100,12 @@ template <class T, class Float> __global__ void other_forms(Float x, unsigned lo
 }
 enum { others = 7 };
 
-static unsigned long long *out;
-
 template <class Int, class Float>
 static void converts(void (*kernel)(Float, unsigned long long *), int n, const char *name, Float x) {
-    kernel<<<1, 1>>>(x, out);
-    OK(cudaDeviceSynchronize());
+    const auto got = WRITTEN(unsigned long long, n, kernel<<<1, 1>>>(x, out));
     for (int i = 0; i < n; i++)
-        if (!EXPECT(out[i] == expected<Int>(x)))
-            fprintf(stderr, "  form %d of %s: %a is %llx, not %llx\n", i, name, x, out[i], expected<Int>(x));
+        if (!EXPECT(got[i] == expected<Int>(x)))
+            fprintf(stderr, "  form %d of %s: %a is %llx, not %llx\n", i, name, x, got[i], expected<Int>(x));
 }
 
 template <class Float> static void converts_to_all(Float x) {
@@ -121,7 +117,6 @@ template <class Float> static void converts_to_all(Float x) {
 
 TEST_OF(every_form_saturates, float, double) {
     std::mt19937 random(20261129);
-    OK(cudaMallocManaged(&out, forms * sizeof *out));
     std::vector<T> values = {0,        -0.,    T(0.9),  T(-0.9),     T(-3.5),
                              T(300.7), T(NAN), T(-NAN), T(INFINITY), T(-INFINITY)};
     for (int bits : {7, 8, 15, 16, 31, 32, 63, 64}) // the limits of the types, and numbers beside them
@@ -131,7 +126,6 @@ TEST_OF(every_form_saturates, float, double) {
         values.push_back(std::ldexp(T(random()) - T(2147483648.), (int)(random() % 80) - 40));
     for (T x : values)
         converts_to_all(x);
-    OK(cudaFree(out));
 }
 
 __device__ float beyond = 1e30f; // a name that the kernel does not declare
@@ -150,27 +144,18 @@ __global__ void more(float x, double d, long long *out) {
 }
 
 TEST(vectors_and_rounding) {
-    long long *out;
-    OK(cudaMallocManaged(&out, 16 * sizeof *out));
     const long long most = std::numeric_limits<long long>::max(), least = -most - 1;
     const struct {
         float x;
         double d;
-        long long values[16];
+        std::vector<long long> values;
     } rows[] = {
         {-3.5f, -1e30, {0, 0, 0, 0, -3, 0, 253, -4, -4, least, least, -4, -4, least, least, -1}},
         {2.5f, 1e30, {2, 5, 125, 255, 2, -1, 2, 2, 2, most, most, 3, 3, most, most, -1}},
         {-1e30f, 65537.5, {0, 0, 0, 1, 0, 1, 0, least, least, 65538, 65538, least, least, 65538, 65538, -1}},
         {NAN, NAN, {0, 0, 0, 0, 0, 0, 0, least, least, least, least, least, least, least, least, -1}}};
-    for (const auto &row : rows) {
-        more<<<1, 1>>>(row.x, row.d, out);
-        OK(cudaDeviceSynchronize());
-        for (int i = 0; i < 16; i++)
-            if (!EXPECT(out[i] == row.values[i]))
-                fprintf(stderr, "  value %d of %g, %g is %lld, not %lld\n", i, row.x, row.d, out[i],
-                        row.values[i]);
-    }
-    OK(cudaFree(out));
+    for (const auto &row : rows)
+        EXPECT(equal(WRITTEN(long long, 16, more<<<1, 1>>>(row.x, row.d, out)), row.values));
 }
 
 // What looks like a conversion, or has other types, stays what it is.
@@ -233,15 +218,8 @@ template <class T> __global__ void others_stay(T count, int *out) {
 }
 
 TEST(what_is_no_conversion) {
-    int *out;
-    OK(cudaMallocManaged(&out, 64));
-    others_stay<<<1, 1>>>(2, out);
-    OK(cudaDeviceSynchronize());
-    const int values[] = {1, 10, 8, 7, 10, 8, 3, 3, 1, 4 + 5 + 2, 4, 1, 1, 4, 3 + 3 + 4 + 1};
-    for (int i = 0; i < 15; i++)
-        if (!EXPECT(out[i] == values[i]))
-            fprintf(stderr, "  value %d is %d, not %d\n", i, out[i], values[i]);
-    OK(cudaFree(out));
+    EXPECT(equal(WRITTEN(int, 15, others_stay<<<1, 1>>>(2, out)),
+                 {1, 10, 8, 7, 10, 8, 3, 3, 1, 4 + 5 + 2, 4, 1, 1, 4, 3 + 3 + 4 + 1}));
 }
 
 // Assignments and initial values of every other type are taken as they are.
@@ -318,21 +296,11 @@ __global__ void any_type(const double *__restrict__ in, T *__restrict__ out, vol
 }
 
 TEST_OF(any_type_is_assigned, int, float) {
-    T *out;
-    double *in;
-    int *seen;
-    OK(cudaMallocManaged(&out, 16 * sizeof *out));
-    OK(cudaMallocManaged(&in, 4 * sizeof *in));
-    OK(cudaMallocManaged(&seen, 2 * sizeof *seen));
-    out[0] = 6, in[1] = 1;
-    any_type<T><<<1, 1>>>(in, out, seen, 3);
-    OK(cudaDeviceSynchronize());
-    const T values[] = {1, T(2.5), 6, 5, 30, 4, 8, 4, 2, 7, 'a', 1, 11, 6, 1};
-    for (int i = 0; i < 15; i++)
-        if (!EXPECT(out[i] == values[i]))
-            fprintf(stderr, "  value %d is %g, not %g\n", i, (double)out[i], (double)values[i]);
-    EXPECT(seen[0] == 4 && seen[1] == 25);
-    OK(cudaFree(out));
-    OK(cudaFree(in));
-    OK(cudaFree(seen));
+    const Device<double> in(std::vector<double>{0, 1});
+    const Device<int> seen(2);
+    std::vector<T> first(15);
+    first[0] = 6;
+    EXPECT(equal(WRITTEN(T, first, any_type<T><<<1, 1>>>(in.data, out, seen.data, 3)),
+                 {1, T(2.5), 6, 5, 30, 4, 8, 4, 2, 7, 'a', 1, 11, 6, 1}));
+    EXPECT(equal(seen.host(), {4, 25}));
 }

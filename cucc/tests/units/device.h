@@ -57,6 +57,16 @@ template <class T> struct Device {
         return unit_array.host();                                                                            \
     }()
 
+// Whether these are the values expected; names the first one that is not.
+template <class T> static bool equal(const std::vector<T> &got, const std::vector<T> &expected) {
+    size_t i = 0;
+    while (i < expected.size() && i < got.size() && got[i] == expected[i])
+        i++;
+    if (i < expected.size() && i < got.size())
+        fprintf(stderr, "  value %zu is %.17g, not %.17g\n", i, (double)got[i], (double)expected[i]);
+    return got.size() == expected.size() && i == got.size();
+}
+
 // Whether a block of the kernel sets a number for each of its threads to 1: EXPECT(good(kernel, 32, x, y))
 template <class... A, class... B> static bool good(void (*kernel)(int *, A...), unsigned threads, B... more) {
     const Device<int> all(threads);

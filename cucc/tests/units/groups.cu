@@ -8,27 +8,7 @@
 
 namespace cg = cooperative_groups;
 
-// ---- blocks and tiles ----
-
-template <unsigned SIZE> __global__ void tiles(int *good) {
-    auto tile = cg::tiled_partition<SIZE>(cg::this_thread_block());
-    const int t = (int)threadIdx.x, first = t / (int)SIZE * (int)SIZE, last = first + (int)SIZE - 1;
-    const int total = (first + last) * (int)SIZE / 2;
-    const unsigned odd = SIZE == 1 ? 0 : SIZE == 32 ? 0xaaaaaaaau : 0xaaaaaaaau & ((1u << SIZE) - 1);
-    int sum = t;
-    for (unsigned step = SIZE / 2; step > 0; step /= 2)
-        sum += tile.shfl_xor(sum, step);
-    good[t] = sum == total && cg::reduce(tile, t, cg::plus<int>()) == total &&
-              cg::reduce(tile, t, cg::greater<int>()) == last && tile.ballot(tile.thread_rank() % 2) == odd &&
-              tile.shfl(t, 0) == first && tile.shfl_up(t, 1) == max(t - 1, first) &&
-              (int)(tile.meta_group_rank() * SIZE + tile.thread_rank()) == t && tile.all(1) && !tile.any(0);
-    tile.sync();
-}
-
-TEST(tiles) {
-    EXPECT(good(tiles<1>, 256) && good(tiles<2>, 256) && good(tiles<8>, 256) && good(tiles<16>, 256));
-    EXPECT(good(tiles<32>, 256));
-}
+// ---- active lanes, and tiles of several warps; smaller tiles: ../conformance ----
 
 __global__ void active_in_branches(unsigned *masks) {
     if (threadIdx.x % 4 == 0)
@@ -249,23 +229,15 @@ TEST(groups_move_values_of_any_type) {
     EXPECT(good(big_values, 32));
 }
 
-__global__ void scans(int *good) {
-    const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
-    const int t = (int)tile.thread_rank();
-    int most = 0;
-    for (int i = 0; i <= t; ++i)
-        most = max(most, i ^ 5);
-    bool right = cg::inclusive_scan(tile, t + 1) == (t + 1) * (t + 2) / 2 &&
-                 cg::exclusive_scan(tile, t + 1) == t * (t + 1) / 2 &&
-                 cg::inclusive_scan(tile, t ^ 5, cg::greater<int>()) == most;
-    if (threadIdx.x % 3 == 1)
-        right &=
-            cg::exclusive_scan(cg::coalesced_threads(), 2, cg::plus<int>()) == 2 * (int)(threadIdx.x / 3);
-    good[threadIdx.x] = right;
+// Scans of tiles: ../conformance
+__global__ void scan_of_a_branch(int *good) {
+    good[threadIdx.x] =
+        threadIdx.x % 3 != 1 ||
+        cg::exclusive_scan(cg::coalesced_threads(), 2, cg::plus<int>()) == 2 * (int)(threadIdx.x / 3);
 }
 
-TEST(prefix_sums) {
-    EXPECT(good(scans, 32));
+TEST(prefix_sums_of_active_lanes) {
+    EXPECT(good(scan_of_a_branch, 32));
 }
 
 // ---- copies, and one thread of a group ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that a kernel reads and writes through pointers to another type, as kernels with vector loads do.
 #include <cuda_fp16.h>
-#include "../unit.h"
+#include "device.h"
 
 // Copies 16 bytes through an array of T, whose elements it adds to themselves, by words of type W. `shared`:
 // the array is in shared memory.
@@ -20,20 +20,13 @@ template <class T, class W, bool shared> __global__ void twice(const T *in, T *o
 
 template <class T, class W, bool shared> static void doubles_elements(const char *types) {
     const int n = 1024 / (int)sizeof(T);
-    T *in, *out;
-    OK(cudaMallocManaged(&in, 1024));
-    OK(cudaMallocManaged(&out, 1024));
-    for (int i = 0; i < n; i++)
-        in[i] = T(i % 60 + 1);
-    twice<T, W, shared><<<1, 64>>>(in, out);
-    OK(cudaDeviceSynchronize());
+    const Device<T> in(made(n, [](int i) { return T(i % 60 + 1); }));
+    const auto got = WRITTEN(T, n, twice<T, W, shared><<<1, 64>>>(in.data, out));
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += (float)out[i] != 2.f * (i % 60 + 1);
+        wrong += (float)got[i] != 2.f * (i % 60 + 1);
     if (!EXPECT(wrong == 0))
         fprintf(stderr, "  %s: %d of %d\n", types, wrong, n);
-    OK(cudaFree(in));
-    OK(cudaFree(out));
 }
 
 template <class T> static void through_every_type(const char *type) {
@@ -57,12 +50,6 @@ __global__ void bits(float *x, int n) {
 }
 
 TEST(bits_of_a_float) {
-    float *x;
-    OK(cudaMallocManaged(&x, 8));
-    x[0] = 3, x[1] = 0;
-    bits<<<1, 1>>>(x, 5);
-    OK(cudaDeviceSynchronize());
-    EXPECT(x[0] == -3.f);
-    EXPECT(*(volatile int *)&x[1] == 5);
-    OK(cudaFree(x));
+    const auto x = WRITTEN(float, (std::vector<float>{3, 0}), bits<<<1, 1>>>(out, 5));
+    EXPECT(x[0] == -3 && memcmp(&x[1], &(const int &)5, sizeof x[1]) == 0);
 }

@@ -78,44 +78,30 @@ template <class Fetch> __global__ void fetch(float *out, const Point *points, cu
 
 typedef std::function<double(int, int, int)> Texels;
 
-static int wrapped(long i, int n, cudaTextureAddressMode mode) { // -1: the border
-    if (mode == cudaAddressModeBorder)
-        return i < 0 || i >= n ? -1 : (int)i;
-    if (mode == cudaAddressModeWrap)
-        return (int)(((i % n) + n) % n);
-    if (mode == cudaAddressModeMirror) {
-        const long m = ((i % (2 * n)) + 2 * n) % (2 * n);
-        return (int)(m < n ? m : 2 * n - 1 - m);
-    }
-    return (int)(i < 0 ? 0 : i >= n ? n - 1 : i);
+static int clamp_to(double i, int n) {
+    return i < 0 ? 0 : i >= n ? n - 1 : (int)std::floor(i);
 }
 
-// A fetch of up to three dimensions; a size of 0 leaves the dimension out. Coordinates are in texels. In two
-// dimensions the weight of the last corner is rounded to 256ths, and the others follow from the sums.
-static double filtered(const Texels &at, const double c[3], const int size[3], bool linear,
-                       cudaTextureAddressMode mode) {
+// Of up to three dimensions, with a filter and clamped coordinates; a size of 0 leaves the dimension out.
+// Coordinates are in texels. In two dimensions the weight of the last corner is rounded to 256ths, and the
+// others follow from the sums.
+static double filtered(const Texels &at, const double c[3], const int size[3]) {
     double base[3] = {0, 0, 0}, part[3] = {0, 0, 0};
     for (int d = 0; d < 3; d++)
         if (size[d]) {
-            base[d] = std::floor(linear ? c[d] - 0.5 : c[d]);
-            part[d] = linear ? c[d] - 0.5 - base[d] : 0;
+            base[d] = std::floor(c[d] - 0.5);
+            part[d] = c[d] - 0.5 - base[d];
         }
     const double both = std::floor(part[0] * part[1] * 256 + 0.5) / 256;
     const double flat[4] = {1 - part[0] - part[1] + both, part[0] - both, part[1] - both, both};
     double sum = 0;
     for (int corner = 0; corner < 8; corner++) {
-        const double weight = flat[corner & 3] * (corner >> 2 ? part[2] : 1 - part[2]);
         int index[3];
         for (int d = 0; d < 3; d++)
-            index[d] = size[d] ? wrapped((long)base[d] + (corner >> d & 1), size[d], mode) : 0;
-        if (weight > 0 && index[0] >= 0 && index[1] >= 0 && index[2] >= 0) // the border is 0
-            sum += weight * at(index[0], index[1], index[2]);
+            index[d] = size[d] ? clamp_to(base[d] + (corner >> d & 1), size[d]) : 0;
+        sum += flat[corner & 3] * (corner >> 2 ? part[2] : 1 - part[2]) * at(index[0], index[1], index[2]);
     }
     return sum;
-}
-
-static int clamp_to(double i, int n) {
-    return i < 0 ? 0 : i >= n ? n - 1 : (int)std::floor(i);
 }
 
 static int layer_of(const Point &p, int n) { // a negative index is a large unsigned one
@@ -167,7 +153,7 @@ struct Scene {
         OK(cudaFreeMipmappedArray(mipmapped));
         OK(cudaMallocMipmappedArray(&mipmapped, &floats, extent, levels, flags));
     }
-    void view(bool linear, bool normalized, cudaTextureAddressMode mode, cudaTextureDesc desc = {}) {
+    void view(bool linear, bool normalized, cudaTextureDesc desc = {}) {
         OK(cudaDestroyTextureObject(texture));
         cudaResourceDesc resource = of_array(array);
         if (mipmapped) {
@@ -175,7 +161,7 @@ struct Scene {
             resource.res.mipmap.mipmap = mipmapped;
         }
         for (auto &m : desc.addressMode)
-            m = mode;
+            m = cudaAddressModeClamp;
         desc.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
         desc.normalizedCoords = normalized;
         OK(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
@@ -211,7 +197,7 @@ TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
         s.make(make_cudaExtent(2, 2, three ? 2 : 0), 0);
         fill(s.array, 2, 2, three ? 2 : 1,
              [&](int x, int y, int z) { return x + 2 * y + 4 * z == k.corner; });
-        s.view(true, false, cudaAddressModeClamp);
+        s.view(true, false);
         s.list.assign(POINTS, {0.5f + k.x / 256.0f, 0.5f + k.y / 256.0f, 0.5f + k.z / 256.0f, 0, 0});
         const auto weight = [&](const Point &) { return k.weight / 256.0; };
         three ? s.check<volume>(weight, 0) : s.check<flat>(weight, 0);
@@ -252,7 +238,7 @@ TEST(cubemaps) {
     for (int layers : {1, 3}) {
         s.make(make_cudaExtent(N, N, (size_t)6 * layers), cube_flags(layers));
         fill(s.array, N, N, (size_t)6 * layers, texel);
-        s.view(false, true, cudaAddressModeClamp);
+        s.view(false, true);
         const auto expected = [&](const Point &p) {
             double u, v;
             const int slice = slice_of(p, layers, u, v);
@@ -288,7 +274,7 @@ TEST(mipmaps) {
                 desc.mipmapFilterMode = between;
                 desc.mipmapLevelBias = desc.minMipmapLevelClamp = bias;
                 desc.maxMipmapLevelClamp = 2.5f;
-                s.view(true, true, cudaAddressModeClamp, desc);
+                s.view(true, true, desc);
                 const auto expected = [&](const Point &p) -> double {
                     const double wanted = p.level + bias;
                     const double lod = wanted < bias ? bias : wanted > 2.5 ? 2.5 : wanted;
@@ -299,7 +285,7 @@ TEST(mipmaps) {
                         const int size[3] = {side(W), side(H), three ? side(D) : 0};
                         const double c[3] = {p.x / W * size[0], p.y / H * size[1], p.z / D * size[2]};
                         return filtered([l](int x, int y, int z) { return texel(x, y, z) + 100 * l; }, c,
-                                        size, true, cudaAddressModeClamp);
+                                        size);
                     };
                     const int base = (int)std::floor(between == cudaFilterModePoint ? lod + 0.5 : lod);
                     const double part = between == cudaFilterModePoint ? 0 : lod - base;
@@ -328,7 +314,7 @@ TEST(gradients_of_cubemaps) {
         }
         cudaTextureDesc desc = {};
         desc.maxMipmapLevelClamp = 99;
-        s.view(false, true, cudaAddressModeClamp, desc);
+        s.view(false, true, desc);
         const auto expected = [&](const Point &p) -> double {
 #ifndef __CU2CPP__ // An H200 chooses a finer level for large gradients: it takes differences, not
                    // derivatives.
@@ -346,7 +332,7 @@ TEST(gathers) {
     Scene s;
     const auto numbers = all(2 * W, H, 1, [](int x, int y, int) { return texel(x / 2, y, x % 2); });
     s.array = array_of(numbers, W, H, cudaArrayTextureGather, cudaCreateChannelDesc<float2>());
-    s.view(false, false, cudaAddressModeClamp);
+    s.view(false, false);
     s.check<gather>(
         [&](const Point &p) {
             const int which = p.layer & 3, dx = which == 1 || which == 2, dy = which < 2;
@@ -368,7 +354,7 @@ TEST(half_floats_and_srgb) {
     const auto at_point = [&](const Point &p) { return values[layer_of(p, 2) * W + clamp_to(p.x, W)]; };
     s.make(make_cudaExtent(W, 0, 2), cudaArrayLayered, half);
     copy_in(s.array, bits, W, 1, 2);
-    s.view(false, false, cudaAddressModeClamp);
+    s.view(false, false);
     s.check<layers_1d>(at_point, 0);
 
     s.make(make_cudaExtent(W, 0, 2), cudaArrayLayered, cudaCreateChannelDesc<unsigned char>());
@@ -380,7 +366,7 @@ TEST(half_floats_and_srgb) {
     cudaTextureDesc desc = {};
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.sRGB = true;
-    s.view(false, false, cudaAddressModeClamp, desc);
+    s.view(false, false, desc);
     s.check<layers_1d>(at_point);
 }
 
