@@ -29,6 +29,12 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
+#ifdef HAVE_CUCO
+#include <cuco/static_map.cuh>
+#include <memory>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#endif
 #include "lock.h"
 
 const unsigned ELEMENTS = 100 * 1024 * 1024 / sizeof(unsigned); // the book's 100 MB of keys
@@ -81,9 +87,10 @@ static unsigned tile_threads;                         // 1024, fewer where share
 static float load;                                    // load factor
 static size_t shared_bytes, part_bytes, sector_bytes; // of shared memory: at most, for a part, for a sector
 static int only_fill, only_load;                      // --fill, --load; 0: all
-enum { LISTS_OF_BOOK, LISTS, SLOTS };
+enum { LISTS_OF_BOOK, LISTS, SLOTS, OTHER };
 static int built; // the kind of table that the last run built
 static bool looked_up;
+static unsigned unused_key; // of no pair
 static void make_table(void);
 static void allocate(void);
 static void fill_keys(int fill);
@@ -600,6 +607,33 @@ static const Rung builds[] = {
     copy,
 };
 
+#ifdef HAVE_CUCO
+// The table of cuCollections: groups of GROUP threads probe as many slots at once. A key that no pair has
+// stands for an empty slot.
+struct PairOf {
+    const unsigned *keys, *values;
+    __device__ cuco::pair<unsigned, unsigned> operator()(size_t i) const { return {keys[i], values[i]}; }
+};
+
+template <int GROUP> static void run_cuco(void) {
+    typedef cuco::linear_probing<GROUP, cuco::default_hash_function<unsigned>> Probing;
+    typedef cuco::static_map<unsigned, unsigned, cuco::extent<size_t>, cuda::thread_scope_device,
+                             thrust::equal_to<unsigned>, Probing>
+        Map;
+    static std::unique_ptr<Map> map;
+    static unsigned of_buckets, of_key;
+    if (!map || of_buckets != buckets || of_key != unused_key) // in the first run, which is not timed
+        map.reset(new Map(of_buckets = buckets, cuco::empty_key<unsigned>(of_key = unused_key),
+                          cuco::empty_value<unsigned>(UINT_MAX)));
+    auto pairs = thrust::make_transform_iterator(thrust::make_counting_iterator<size_t>(0),
+                                                 PairOf{dev_keys, dev_values});
+    map->clear_async();
+    map->insert_async(pairs, pairs + elements);
+    map->find_async(dev_keys, dev_keys + elements, dev_found);
+    built = OTHER;
+}
+#endif
+
 static const Rung builds_and_lookups[] = {
     {"lists", "rung 1, then a thread per look-up", [] { run_push(), find_each(); }},
     {"open addressing", "a look-up reads a sector", [] { run_insert(), find_each(); }},
@@ -609,6 +643,10 @@ static const Rung builds_and_lookups[] = {
      0, needs_load},
     {"sorted look-ups", "they find the sectors in the L2 cache",
      [] { run_parts(load > ALMOST_FULL), find_sorted(); }, RUNG, 0, 0, needs_bins},
+#ifdef HAVE_CUCO
+    {"cuCollections", "static_map, a thread a key", run_cuco<1>, LIBRARY, 70},
+    {"cuCollections, groups", "static_map, two threads a key", run_cuco<2>, LIBRARY, 70},
+#endif
     copy,
 };
 
@@ -746,6 +784,9 @@ static void fill_keys(int fill) {
         double part = (double)i / more, from_end = UINT_MAX / table.parts * part * part;
         keys[4 * i] = key_of(UINT_MAX - (unsigned)from_end, table.seed);
     }
+    do
+        unused_key = random_bits();
+    while (std::find(keys + 0, keys + elements, unused_key) != keys + elements);
     HANDLE_ERROR(cudaMemcpy(dev_keys, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
     for (size_t i = 0; i < elements; i++)
         keys[i] = i;

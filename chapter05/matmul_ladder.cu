@@ -32,6 +32,10 @@
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
 #endif
+#ifdef HAVE_CUTLASS
+#pragma nv_diag_suppress 20015 // functions that are constexpr, of the host, in those of the device
+#include <cutlass/gemm/device/gemm.h>
+#endif
 
 const unsigned TILE = 32;              // rungs 0 and 1: a block has TILE x TILE threads, one per element
 const unsigned BLOCK = 128, DEPTH = 8; // rungs 2 and 3: a block computes BLOCK x BLOCK elements with 256
@@ -661,6 +665,34 @@ static void run_cublas_bfloat16(void) {
 }
 #endif
 
+#ifdef HAVE_CUTLASS
+// Each float as a sum of two TF32 numbers: three products on the tensor cores (3xTF32). An access has WIDE
+// floats, so rows must have a multiple of that.
+template <int WIDE> static bool run_cutlass_wide(void) {
+    using Rows = cutlass::layout::RowMajor;
+    using Store = cutlass::epilogue::thread::LinearCombination<float, WIDE, float, float>;
+    using Product =
+        cutlass::gemm::device::Gemm<float, Rows, float, Rows, float, Rows, float,
+                                    cutlass::arch::OpClassTensorOp, cutlass::arch::Sm80,
+                                    cutlass::gemm::GemmShape<128, 128, 16>,
+                                    cutlass::gemm::GemmShape<64, 32, 16>, cutlass::gemm::GemmShape<16, 8, 8>,
+                                    Store, cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3,
+                                    WIDE, WIDE, false, cutlass::arch::OpMultiplyAddFastF32>;
+    Product product;
+    return product({{(int)m, (int)n, (int)k},
+                    {dev_a, (int)k},
+                    {dev_b, (int)n},
+                    {dev_c, (int)n},
+                    {dev_c, (int)n},
+                    {1, 0}}) == cutlass::Status::kSuccess;
+}
+
+static void run_cutlass(void) {
+    if (!(n % 4 || k % 4 ? run_cutlass_wide<1>() : run_cutlass_wide<4>()))
+        quit(EXIT_FAILURE, "CUTLASS failed");
+}
+#endif
+
 static Rung rungs[] = {
     {"global memory", "one thread per element", [] { run(matmul, TILE, dim3(TILE, TILE)); }},
     {"tiles", "shared by the threads of a block", [] { run(matmul_tiles, TILE, dim3(TILE, TILE)); }},
@@ -676,6 +708,9 @@ static Rung rungs[] = {
     {"cuBLAS TF32", "tensor cores, operands of 11 bits",
      [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32); }, INACCURATE},
     {"cuBLAS BF16", "tensor cores, operands of 8 bits", run_cublas_bfloat16, INACCURATE},
+#endif
+#ifdef HAVE_CUTLASS
+    {"CUTLASS 3xTF32", "each float as two TF32 numbers", run_cutlass, LIBRARY, 80},
 #endif
     {"tensor cores alone", "six products of bfloat16", run_tensor_alone, LIMIT, 90, 0, tensor_needs},
     {"FMA alone", "without memory", [] { bench_fma(dev_c); }, LIMIT, 0, 2 * BENCH_FMAS},
