@@ -4,7 +4,8 @@
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
                       each topic with its plot
-  report.py --summary the table of docs/performance.md: one row for each topic
+  report.py --summary the table of docs/performance.md: one row for each topic, and what its large factors contain
+  report.py --factors the latter, for README.md
   report.py --results what bench/results/README.md has of RECORDED below, which is also in RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
@@ -149,14 +150,52 @@ def firsts(found):
     return [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in found["programs"].items()]
 
 
+def factors(found):
+    """For each topic whose fastest rung is at least 100 times as fast as the book's kernel: how many times as fast each rung is as the
+    fastest one before it."""
+    lines = []
+    for program, _, rows in firsts(found):
+        book, best, *_ = ends(rows)
+        if best and (best["times_book"] or 0) >= 100:
+            fastest, parts = book["median_ms"], []
+            for row in rows[rows.index(book) + 1 : rows.index(best) + 1]:
+                if row["median_ms"] and row["median_ms"] < fastest:
+                    parts.append(f"{times(fastest / row['median_ms'])} ({row['name']})")
+                    fastest = row["median_ms"]
+            product = " × ".join(part for part in parts if not part.startswith("1.00 "))
+            lines.append(f"- {topic(program)}: {times(best['times_book'])} = {product}")
+    return "\n".join(lines)
+
+
+def above(found):
+    """What shares of a limit above 100 % are, and the highest ones at the largest size of each topic and at the others."""
+    most = [0, 0]
+    for block in found["programs"].values():
+        last = max(row["size"] for row in block["rows"])
+        for row in block["rows"]:
+            if row["kind"] == "rung":
+                most[row["size"] < last] = max(most[row["size"] < last], row["of_limit"] or 0)
+    return (
+        "A limit is the measured time of a simple kernel or copy, so a rung can be faster and have more than 100 % of it: "
+        f"up to {share(most[0])} in this table, and up to {share(most[1])} at smaller sizes, whose data stay in the L2 cache."
+    )
+
+
 def summary(found):
     """The table of docs/performance.md."""
     blocks = found["programs"]
     text = compared(
         [cells(p, blocks[p], name, rows, False, blocks[p]["rows"]) for p, name, rows in firsts(found)],
-        ["its rate", "limit", "of limit", "book as fast up to"],
+        ["× library", "its rate", "limit", "of limit", "book as fast up to"],
     )
-    return text and with_legend(f"{found['device']}:\n\n{text}")
+    parts = (
+        f"{found['device']}:",
+        text,
+        above(found),
+        "The factors from 100 on, rung by rung:",
+        factors(found),
+    )
+    return text and with_legend("\n\n".join(parts))
 
 
 def details(found):
@@ -206,12 +245,18 @@ def draw_plot(name, program, data, function, *arguments):
 
 
 def speedups(found):
-    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung, as the
-    fastest library, and its name; None without a library]."""
+    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung, which
+    of them, how many times as fast as the fastest library, and its name; None without a library]."""
     found = [(topic(program), ends(rows)) for program, _, rows in firsts(found)]
     return [
-        [name, best["times_book"], best["times_library"], library and library["name"]]
-        for name, (_, best, library, _) in found
+        [
+            name,
+            best["times_book"],
+            "book" if book["name"].startswith("book") else "first rung",
+            best["times_library"],
+            library and library["name"],
+        ]
+        for name, (book, best, library, _) in found
         if best and best["times_book"]
     ]
 
@@ -226,8 +271,8 @@ def draw(results):
     if rows:
         title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
         words = ", ".join(
-            name + f" {times(value)}" + (f", {times(than)} × {library}" if library else "")
-            for name, value, than, library in rows
+            f"{name} {times(value)} × {start}" + (f", {times(than)} × {library}" if library else "")
+            for name, value, start, than, library in rows
         )
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
@@ -253,4 +298,5 @@ def main():
 
 if __name__ == "__main__":
     parts = {"summary": recorded_part(summary), "results": recorded_part(performance, details)}
+    parts["factors"] = recorded_part(factors)
     recorded.run("report", main, __doc__, **parts)

@@ -161,6 +161,7 @@ def gallery():
 # The file, what the part is, the name of its markers, and what makes it: a function here, or a command
 PARTS = [
     ("README.md", "table of chapters", "chapters", chapter_table),
+    ("README.md", "list of factors", "factors", "bench/report.py --factors"),
     ("docs/programs.md", "table of programs", "programs", program_table),
     ("docs/courses.md", "table of sections", "courses", course_tables),
     ("docs/gallery.md", "gallery", "gallery", gallery),
