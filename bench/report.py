@@ -6,6 +6,7 @@ ladders on a device.
                       each topic with its plot
   report.py --summary the table of docs/performance.md: one row for each topic, and what its large factors contain
   report.py --factors the latter, for README.md
+  report.py --predictions the table of other GPUs in docs/performance.md
   report.py --results what bench/results/README.md has of RECORDED below, which is also in RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
@@ -19,6 +20,24 @@ from results import mark, share, shown, slug, times, topic, with_legend, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
 CPU = "intel-r-xeon-r-processor"  # that of the CPU back end
+# Published figures of GPUs: GB/s, TFLOP/s in float, and GHz of instructions issued, which is multiprocessors times clock
+PUBLISHED = {
+    "H200": {"memory": 4800, "arithmetic": 67, "instructions": 261},
+    "A100": {"memory": 2039, "arithmetic": 19.5, "instructions": 152},
+    "RTX 4090": {"memory": 1008, "arithmetic": 82.6, "instructions": 323},
+    "Jetson AGX Orin": {"memory": 205, "arithmetic": 5.3, "instructions": 21},
+}
+# The rungs whose times on these GPUs are predicted, and what limits them
+PREDICTED = {
+    "chapter04/julia_ladder": ("symmetry", ["arithmetic"]),
+    "chapter05/add_ladder": ("streaming stores", ["memory"]),
+    "chapter05/dot_ladder": ("single launch", ["memory"]),
+    "chapter05/matmul_ladder": ("asynchronous copies", ["arithmetic"]),
+    "chapter07/heat_ladder": ("temporal blocking", ["arithmetic", "memory"]),
+    "chapter09/hist_ladder": ("single launch", ["memory"]),
+    "chapter12/sort_ladder": ("single pass", ["instructions", "memory"]),
+    "chapter12/transpose_ladder": ("column by column", ["memory"]),
+}
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "
@@ -198,6 +217,21 @@ def summary(found):
     return text and with_legend("\n\n".join(parts))
 
 
+def predictions(found):
+    """The times of PREDICTED on the GPUs of PUBLISHED: those of RECORDED, multiplied by the largest ratio of what may limit a rung."""
+    (first, own), *others = PUBLISHED.items()
+    body = []
+    for program, work, rows in firsts(found):
+        rung, limits = PREDICTED.get(program, ("", []))
+        for row in rows:
+            if row["name"] == rung and row["median_ms"]:
+                ratios = [max(own[what] / gpu[what] for what in limits) for _, gpu in others]
+                ms = [row["median_ms"] * ratio for ratio in (1, *ratios)]
+                name = f"{row['number']} {rung}"
+                body.append([topic(program), work, name, " or ".join(limits), *map(duration, ms)])
+    return markdown(["topic", "work", "rung", "limited by", first, *(name for name, _ in others)], body)
+
+
 def details(found):
     """A plot and the table of the largest size for each topic."""
     parts, name = [f"## By topic: {found['device']}"], slug(found["device"])
@@ -298,5 +332,5 @@ def main():
 
 if __name__ == "__main__":
     parts = {"summary": recorded_part(summary), "results": recorded_part(performance, details)}
-    parts["factors"] = recorded_part(factors)
+    parts |= {"factors": recorded_part(factors), "predictions": recorded_part(predictions)}
     recorded.run("report", main, __doc__, **parts)

@@ -170,6 +170,7 @@ PARTS = [
     ("docs/book-vs-today.md", "table of conclusions", "conclusions", "bench/then.py --conclusions"),
     ("docs/since-the-book.md", "table of times", "since", "bench/then.py --since"),
     ("docs/performance.md", "table of times", "performance", "bench/report.py --summary"),
+    ("docs/performance.md", "table of predictions", "predictions", "bench/report.py --predictions"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
     ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
 ]
