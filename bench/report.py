@@ -23,7 +23,7 @@ CPU = "intel-r-xeon-r-processor"  # that of the CPU back end
 # Published figures of GPUs: GB/s, TFLOP/s in float, and GHz of instructions issued, which is multiprocessors times clock
 PUBLISHED = {
     "H200": {"memory": 4800, "arithmetic": 67, "instructions": 261},
-    "A100": {"memory": 2039, "arithmetic": 19.5, "instructions": 152},
+    "A100 (80 GB)": {"memory": 2039, "arithmetic": 19.5, "instructions": 152},
     "RTX 4090": {"memory": 1008, "arithmetic": 82.6, "instructions": 323},
     "Jetson AGX Orin": {"memory": 205, "arithmetic": 5.3, "instructions": 21},
 }
@@ -219,17 +219,19 @@ def summary(found):
 
 def predictions(found):
     """The times of PREDICTED on the GPUs of PUBLISHED: those of RECORDED, multiplied by the largest ratio of what may limit a rung."""
-    (first, own), *others = PUBLISHED.items()
+    own, *others = PUBLISHED.values()
     body = []
     for program, work, rows in firsts(found):
         rung, limits = PREDICTED.get(program, ("", []))
         for row in rows:
             if row["name"] == rung and row["median_ms"]:
-                ratios = [max(own[what] / gpu[what] for what in limits) for _, gpu in others]
+                ratios = [max(own[what] / gpu[what] for what in limits) for gpu in others]
                 ms = [row["median_ms"] * ratio for ratio in (1, *ratios)]
                 name = f"{row['number']} {rung}"
                 body.append([topic(program), work, name, " or ".join(limits), *map(duration, ms)])
-    return markdown(["topic", "work", "rung", "limited by", first, *(name for name, _ in others)], body)
+    published = "{memory} GB/s, {arithmetic} TFLOP/s, {instructions} GHz"
+    gpus = [f"{name}: {published.format(**figures)}" for name, figures in PUBLISHED.items()]
+    return markdown(["topic", "work", "rung", "limited by", *gpus], body)
 
 
 def details(found):
