@@ -42,7 +42,8 @@ function search(rows) {
                 : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
             const has = places.filter(at => at < 5).length;
             best = Math.max(best, has);
-            return {row, has, sum: places.reduce((sum, at) => sum + at, 0)};
+            const section = words.length > 1 && row[4]?.toLowerCase().includes(words.join(" ")); // such as Kernel 3
+            return {row, has, sum: places.reduce((sum, at) => sum + at, section ? -3 : 0)};
         });
         const found = scored.filter(({has}) => has === best).sort((a, b) => a.sum - b.sum).map(({row}) => row);
         count.textContent = words.length ? `${found.length} found` : "";

@@ -191,6 +191,7 @@ def test_the_front_page_and_the_letters_of_the_terms(site):
         ("TACC", ["docs/courses.html", "docs/errata.html"]),
         ("Dot-GM", ["chapter05/dot_gmem.cu.html"]),
         ("Fig. 7.9", ["chapter05/dot_variants.cu.html"]),
+        ("Kernel 3", ["chapter05/reduction.cu.html"]),
         (
             "how to add two vectors",
             [
