@@ -305,12 +305,11 @@ def draw(program, rows):
 
 
 def draw_speedups(title, rows, description):
-    """The plot of README.md, as SVG: a bar for each topic. A row is (topic, how many times as fast the fastest rung is, how
-    many times as fast as the fastest library, and its name)."""
+    """The plot of README.md, as SVG: a bar for each topic. A row is one of report.speedups()."""
     prepare("speedup")
     total = 0.24 * len(rows) + 0.9
     figure = pyplot.figure(figsize=(8, total))
-    axes = figure.add_axes((0.13, 0.55 / total, 0.59, (total - 0.9) / total))
+    axes = figure.add_axes((0.17, 0.55 / total, 0.57, (total - 0.9) / total))
     axes.set_title(title, loc="left", fontsize=10)
     axes.barh(range(len(rows)), [row[1] for row in rows], left=0, height=0.62, color=rung_color(1))
     axes.set_xscale("log")
@@ -322,8 +321,8 @@ def draw_speedups(title, rows, description):
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
     axes.text(1.02, 1.01, "× best library", transform=axes.transAxes, color=INK)
-    for y, (_, value, than, library) in enumerate(rows):
-        axes.text(value * 1.04, y, f"{times(value)} × book", va="center", color=INK)
+    for y, (_, value, start, than, library) in enumerate(rows):
+        axes.text(value * 1.04, y, f"{times(value)} × {start}", va="center", color=INK)
         beside = f"{times(than)} × {library}" if library else "–"
         axes.text(1.02, y, beside, va="center", color=INK, transform=axes.get_yaxis_transform())
     return finish(figure, title, description)

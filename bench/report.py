@@ -4,7 +4,9 @@
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
                       each topic with its plot
-  report.py --summary the table of docs/performance.md: one row for each topic
+  report.py --summary the table of docs/performance.md: one row for each topic, and what its large factors contain
+  report.py --factors the latter, for README.md
+  report.py --predictions the table of other GPUs in docs/performance.md
   report.py --results what bench/results/README.md has of RECORDED below, which is also in RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
@@ -18,6 +20,24 @@ from results import mark, share, shown, slug, times, topic, with_legend, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
 CPU = "intel-r-xeon-r-processor"  # that of the CPU back end
+# Published figures of GPUs: GB/s, TFLOP/s in float, and GHz of instructions issued, which is multiprocessors times clock
+PUBLISHED = {
+    "H200": {"memory": 4800, "arithmetic": 67, "instructions": 261},
+    "A100 (80 GB)": {"memory": 2039, "arithmetic": 19.5, "instructions": 152},
+    "RTX 4090": {"memory": 1008, "arithmetic": 82.6, "instructions": 323},
+    "Jetson AGX Orin": {"memory": 205, "arithmetic": 5.3, "instructions": 21},
+}
+# The rungs whose times on these GPUs are predicted, and what limits them
+PREDICTED = {
+    "chapter04/julia_ladder": ("symmetry", ["arithmetic"]),
+    "chapter05/add_ladder": ("streaming stores", ["memory"]),
+    "chapter05/dot_ladder": ("single launch", ["memory"]),
+    "chapter05/matmul_ladder": ("asynchronous copies", ["arithmetic"]),
+    "chapter07/heat_ladder": ("temporal blocking", ["arithmetic", "memory"]),
+    "chapter09/hist_ladder": ("single launch", ["memory"]),
+    "chapter12/sort_ladder": ("single pass", ["instructions", "memory"]),
+    "chapter12/transpose_ladder": ("column by column", ["memory"]),
+}
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "
@@ -149,14 +169,69 @@ def firsts(found):
     return [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in found["programs"].items()]
 
 
+def factors(found):
+    """For each topic whose fastest rung is at least 100 times as fast as the book's kernel: how many times as fast each rung is as the
+    fastest one before it."""
+    lines = []
+    for program, _, rows in firsts(found):
+        book, best, *_ = ends(rows)
+        if best and (best["times_book"] or 0) >= 100:
+            fastest, parts = book["median_ms"], []
+            for row in rows[rows.index(book) + 1 : rows.index(best) + 1]:
+                if row["median_ms"] and row["median_ms"] < fastest:
+                    parts.append(f"{times(fastest / row['median_ms'])} ({row['name']})")
+                    fastest = row["median_ms"]
+            product = " × ".join(part for part in parts if not part.startswith("1.00 "))
+            lines.append(f"- {topic(program)}: {times(best['times_book'])} = {product}")
+    return "\n".join(lines)
+
+
+def above(found):
+    """What shares of a limit above 100 % are, and the highest ones at the largest size of each topic and at the others."""
+    most = [0, 0]
+    for block in found["programs"].values():
+        last = max(row["size"] for row in block["rows"])
+        for row in block["rows"]:
+            if row["kind"] == "rung":
+                most[row["size"] < last] = max(most[row["size"] < last], row["of_limit"] or 0)
+    return (
+        "A limit is the measured time of a simple kernel or copy, so a rung can be faster and have more than 100 % of it: "
+        f"up to {share(most[0])} in this table, and up to {share(most[1])} at smaller sizes, whose data stay in the L2 cache."
+    )
+
+
 def summary(found):
     """The table of docs/performance.md."""
     blocks = found["programs"]
     text = compared(
         [cells(p, blocks[p], name, rows, False, blocks[p]["rows"]) for p, name, rows in firsts(found)],
-        ["its rate", "limit", "of limit", "book as fast up to"],
+        ["× library", "its rate", "limit", "of limit", "book as fast up to"],
     )
-    return text and with_legend(f"{found['device']}:\n\n{text}")
+    parts = (
+        f"{found['device']}:",
+        text,
+        above(found),
+        "The factors from 100 on, rung by rung:",
+        factors(found),
+    )
+    return text and with_legend("\n\n".join(parts))
+
+
+def predictions(found):
+    """The times of PREDICTED on the GPUs of PUBLISHED: those of RECORDED, multiplied by the largest ratio of what may limit a rung."""
+    own, *others = PUBLISHED.values()
+    body = []
+    for program, work, rows in firsts(found):
+        rung, limits = PREDICTED.get(program, ("", []))
+        for row in rows:
+            if row["name"] == rung and row["median_ms"]:
+                ratios = [max(own[what] / gpu[what] for what in limits) for gpu in others]
+                ms = [row["median_ms"] * ratio for ratio in (1, *ratios)]
+                name = f"{row['number']} {rung}"
+                body.append([topic(program), work, name, " or ".join(limits), *map(duration, ms)])
+    published = "{memory} GB/s, {arithmetic} TFLOP/s, {instructions} GHz"
+    gpus = [f"{name}: {published.format(**figures)}" for name, figures in PUBLISHED.items()]
+    return markdown(["topic", "work", "rung", "limited by", *gpus], body)
 
 
 def details(found):
@@ -206,12 +281,18 @@ def draw_plot(name, program, data, function, *arguments):
 
 
 def speedups(found):
-    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung, as the
-    fastest library, and its name; None without a library]."""
+    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung, which
+    of them, how many times as fast as the fastest library, and its name; None without a library]."""
     found = [(topic(program), ends(rows)) for program, _, rows in firsts(found)]
     return [
-        [name, best["times_book"], best["times_library"], library and library["name"]]
-        for name, (_, best, library, _) in found
+        [
+            name,
+            best["times_book"],
+            "book" if book["name"].startswith("book") else "first rung",
+            best["times_library"],
+            library and library["name"],
+        ]
+        for name, (book, best, library, _) in found
         if best and best["times_book"]
     ]
 
@@ -226,8 +307,8 @@ def draw(results):
     if rows:
         title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
         words = ", ".join(
-            name + f" {times(value)}" + (f", {times(than)} × {library}" if library else "")
-            for name, value, than, library in rows
+            f"{name} {times(value)} × {start}" + (f", {times(than)} × {library}" if library else "")
+            for name, value, start, than, library in rows
         )
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
@@ -253,4 +334,5 @@ def main():
 
 if __name__ == "__main__":
     parts = {"summary": recorded_part(summary), "results": recorded_part(performance, details)}
+    parts |= {"factors": recorded_part(factors), "predictions": recorded_part(predictions)}
     recorded.run("report", main, __doc__, **parts)

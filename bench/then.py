@@ -296,23 +296,24 @@ def claims_table(gpu, cpu):
 
 
 def since_table():
-    """The same work in the CUDA of 2010 and in today's, on the GPU whose record has most of the figures, the share of the limit that
-    today's reaches, and the fastest program here."""
+    """The same work in the CUDA of 2010 and in today's, on the GPU whose record has most of the figures, and the fastest program here.
+    Work that was not recorded in both ways has no row; the share of the limit is shown if it is known."""
     figures, body, rows = facts().figures, [], facts().since.values()
     gpus = [machines()[0], *(record for record in recorded.load().values() if record["backend"] == "gpu")]
     gpu = min(gpus, key=lambda gpu: [number_of(row["fast"], gpu) for row in rows].count(None))
     for row in rows:
         names = row["slow"], row["fast"]
-        times = [cell(name, figures[name], gpu) for name in names]
         numbers = [number_of(name, gpu) for name in names]
-        ratio = ratio_text(None if None in numbers else numbers[0] / numbers[1])
-        link = where(figures[row["fast"]], "..")
+        if None in numbers:
+            continue
+        times = [cell(name, figures[name], gpu) for name in names]
         share, best = row["share"], row["best"]
-        of_limit = cell(share, figures[share], gpu) if share else "–"
-        fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if best else "–"
-        body.append(
-            [row["work"], row["then"], times[0], row["now"], times[1], ratio, of_limit, link, fastest]
-        )
+        if share and number_of(share, gpu) is not None:
+            times[1] += f", {cell(share, figures[share], gpu)} of the limit"
+        known = best and number_of(best, gpu) is not None
+        fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if known else "–"
+        link, ratio = where(figures[row["fast"]], ".."), ratio_text(numbers[0] / numbers[1])
+        body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link, fastest])
     head = [
         "work",
         "2010's CUDA",
@@ -320,7 +321,6 @@ def since_table():
         "today's CUDA",
         "time",
         "ratio",
-        "of the limit",
         "program",
         "the fastest here",
     ]

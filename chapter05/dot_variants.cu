@@ -7,7 +7,8 @@
  *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum,
  *          --threads 6 why the size of a block has to be a power of two.
  * Terms:   tree reduction, shared memory, partial sum, barrier, grid-stride loop
- * Book:    5.3.1 (course); R 7.3 (Fig. 7.9): --size 48 --blocks 2 --threads 8
+ * Book:    5.3.1 (course); R 7.3 (Fig. 7.9): --size 48 --blocks 2 --threads 8; R 7.3 (128 blocks, as in
+ *          Fig. 7.8): --size 32K --blocks 128 --threads 256
  * Build:   nvcc -o dot_variants chapter05/dot_variants.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_variants --size 1M --blocks 1024 --threads 256
  * Check:   --size 48 --blocks 2 --threads 8 | --size 48 --all-store (race)

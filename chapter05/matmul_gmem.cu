@@ -8,7 +8,8 @@
  *          With --columns the threads of a warp run down a column, and their accesses are not coalesced.
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course); R 7.5 (matrix product, the bound by memory); R 7.5 (coalescing): --columns; C
- *          4.3.3 (from global memory); C 4.4 (the bound by memory)
+ *          4.3.3 (from global memory); C 4.3.3 (five runs, the ratio to the CPU): --cpu; C 4.4 (the bound by
+ *          memory)
  * After:   chapter05/matmul_cpu
  * Build:   nvcc -o matmul_gmem chapter05/matmul_gmem.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns

@@ -9,7 +9,7 @@
  * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
  *          padding, arithmetic intensity
  * Book:    5.3.1 (course); C 4.5 (tiles); C 4.5 (width 1000, tiles of 32): --size 1000 --truncate; C 4.5.4
- *          (times)
+ *          (five runs, the ratio to the CPU): --cpu
  * After:   chapter05/matmul_gmem
  * Build:   nvcc -o matmul_shared chapter05/matmul_shared.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --truncate

@@ -6,7 +6,7 @@
  *          numbers and the memory that the transform needs; it is made once and executed for any arrays. The
  *          transforms are not scaled: forward and back gives the input times the number of points.
  * Terms:   cuFFT, Fourier transform, plan, in place
- * Book:    12.2.2 (course); T FFT
+ * Book:    12.2.2 (course); T FFT (forward and back)
  * Build:   nvcc -o fft_2d chapter12/fft_2d.cu common/lib/[a-z]*.c -lcufft
  * Run:     ./bin/chapter12/fft_2d --nx 1000 --ny 300
  * Differs: the result is divided by the number of points and compared with the input, and some bins of the

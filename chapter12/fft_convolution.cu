@@ -8,7 +8,7 @@
  *          Transforms repeat the picture in all directions, so pixels at one edge are blurred into the
  *          opposite edge. Zeros beside the picture, as wide as the radius, prevent this.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
- * Book:    12.2.2 (course); T FFT
+ * Book:    12.2.2 (course); T FFT (used for a filter)
  * Build:   nvcc -o fft_convolution chapter12/fft_convolution.cu common/lib/[a-z]*.c -lcufft
  * Run:     ./bin/chapter12/fft_convolution --radius 20 --output blur.png
  * Differs: the left half of the picture shows the input.

@@ -8,7 +8,7 @@
  *          scanned in the same way, and each tile then adds the sum of all tiles before it. Stream
  *          compaction copies the elements that are wanted next to each other, in their order.
  * Terms:   scan, stream compaction, partial sum, tile, barrier, CUB
- * Book:    12.4.1 (after the book); T Thrust (scans)
+ * Book:    12.4.1 (after the book); T Thrust (how scans work)
  * Build:   nvcc -o scan chapter12/scan.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan --size 64M --keep 25
  * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with

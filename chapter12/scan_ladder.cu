@@ -9,7 +9,7 @@
  *          fewer additions, and shuffles between registers need fewer barriers.
  * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, relaxed,
  *          decoupled look-back, CUB
- * Book:    12.4.1 (ladder); T Thrust (scans)
+ * Book:    12.4.1 (ladder); T Thrust (how scans work)
  * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
  *          additions as elements); 2 registers (16 elements per thread, shuffles); 3 sums first (12 bytes per
  *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 a warp looks

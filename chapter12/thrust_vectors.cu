@@ -7,7 +7,7 @@
  *          write a single element of a device_vector, but each such access is a cudaMemcpy of its own, so
  *          that a loop over the elements takes far longer than one copy.
  * Terms:   Thrust, reduction, scan, segmented scan, gather, scatter, host, device, latency
- * Book:    12.4 (course); T Thrust (vectors, algorithms)
+ * Book:    12.4 (course); T Thrust (vectors, algorithms, inclusive and segmented scans)
  * Build:   nvcc -o thrust_vectors chapter12/thrust_vectors.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_vectors
  * Differs: the random numbers are limited so that their sum fits an int; 1000 numbers of rand() overflow it.

@@ -161,6 +161,7 @@ def gallery():
 # The file, what the part is, the name of its markers, and what makes it: a function here, or a command
 PARTS = [
     ("README.md", "table of chapters", "chapters", chapter_table),
+    ("README.md", "list of factors", "factors", "bench/report.py --factors"),
     ("docs/programs.md", "table of programs", "programs", program_table),
     ("docs/courses.md", "table of sections", "courses", course_tables),
     ("docs/gallery.md", "gallery", "gallery", gallery),
@@ -169,6 +170,7 @@ PARTS = [
     ("docs/book-vs-today.md", "table of conclusions", "conclusions", "bench/then.py --conclusions"),
     ("docs/since-the-book.md", "table of times", "since", "bench/then.py --since"),
     ("docs/performance.md", "table of times", "performance", "bench/report.py --summary"),
+    ("docs/performance.md", "table of predictions", "predictions", "bench/report.py --predictions"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
     ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
 ]

@@ -48,7 +48,8 @@ class Exercise:
         right = [number for number in range(count) if is_right(f"{self.options} --kernel {number}")]
         together = len(right) > 1 and right == [*range(right[0], right[-1] + 1)]
         listed = f"{right[0]} to {right[-1]}" if together else ", ".join(map(str, right))
-        return right, f"right: kernel{'s' * (len(right) != 1)} {listed or 'none'} of {count}; " * bool(count)
+        named = f"kernel{'s' * (len(right) > 1)} {listed}" if right else "no kernel"
+        return right, f"right: {named} of {count}; " * bool(count)
 
     def read_task(self):
         """The lines of text for each function are in self.tasks, the general ones in self.tasks[""]."""

@@ -414,3 +414,18 @@ def test_recorded_plots_are_fresh():
     assert set(programs) == ladders - unmeasured
     rows = report.speedups(results.load()[name])
     assert len(rows) >= 16 and results.plot(name, report.SPEEDUPS, rows), "run make docs"
+
+
+def test_large_factors_are_explained():
+    """In README.md the rungs of each topic from 100 on multiply to its factor, except for rounding; the text beside the table of
+    docs/performance.md names its highest share of a limit."""
+    text = (ROOT / "README.md").read_text()
+    found = re.findall(r"^- (.*): (\d{3,}) = (.*)", text, re.M)
+    for topic, factor, product in found:
+        numbers = [float(number) for number in re.findall(r"(?:^|× )([\d.]+) \(", product)]
+        assert math.prod(numbers) == pytest.approx(float(factor), rel=0.02), topic
+    table = report.recorded_part(report.summary)()
+    large = re.findall(r"^\| \[(.*?)\](?:[^|]*\|){4} (\d{3,}) \|", table, re.M)
+    assert found and large == [(topic, factor) for topic, factor, _ in found]
+    shares = [float(share) for share in re.findall(r" \| ([\d.]+) % \| ", table)]
+    assert f"up to {max(shares)} % in this table" in table and max(shares) > 100

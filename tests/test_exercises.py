@@ -342,6 +342,19 @@ def test_the_document_names_the_exercises_with_calls_of_values():
     assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/grading.md").read_text()
 
 
+def test_the_right_kernels_of_a_ladder_are_named():
+    (ladder,) = (e for e in EXERCISES if e.name == "chapter05/reduction")
+    says = {
+        (): "no kernel",
+        (0,): "kernel 0",
+        (0, 1, 2, 3): "kernels 0 to 3",
+        (0, 1, 5, 6): "kernels 0, 1, 5, 6",
+    }
+    for right, named in says.items():
+        is_right = lambda options, right=right: int(options.split()[-1]) in right
+        assert ladder.of_kernels(is_right) == ([*right], f"right: {named} of 7; ")
+
+
 def test_make_exercise_keeps_what_is_there(sources):
     tree = sources
     (tree / "my/chapter04").mkdir(parents=True)

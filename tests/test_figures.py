@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """What bench/then.py reads from the programs, and which figures are of an older version. test_docs.py compares the tables."""
-import math
 import re
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 import helpers
 import test_bench  # noqa: F401: adds bench/ to the path
 import docs  # scripts/, which helpers adds to the path
+import report
 import results
 import then
 from test_programs import help_of
@@ -120,13 +120,11 @@ def test_figures_of_an_older_version_are_marked():
     assert docs.quoted(text, {"matmul_cpu": "8 ms †"}) == "in <!-- figure matmul_cpu -->8 ms †<!-- end -->."
 
 
-def test_predictions_for_other_gpus_begin_with_the_record():
-    """The table of docs/performance.md: the record has the rung, and within 5 % its time on an H200."""
+def test_predictions_for_other_gpus():
+    """All are made, and by the slower of two limits."""
+    table = report.recorded_part(report.predictions)()
+    assert table.count("\n") == 1 + len(report.PREDICTED)
     ms = lambda text: float(text[:-3]) / (1000 if "µ" in text else 1)  # noqa: E731
-    text = (helpers.ROOT / "docs/performance.md").read_text().split("## Other GPUs, on paper")[1]
-    record = (helpers.ROOT / "bench/results/README.md").read_text()
-    rows = re.findall(r"^\| [^|]+ \| (\d) ([^|(]*\w)[^|]* \| [^|]+ \| ([\d.]+ [µm]s) \|", text, re.M)
-    for number, rung, time in rows:
-        times = re.findall(rf"^\| {number} \| {rung} \| [^|]* \| ([\d.]+ [µm]s) \|", record, re.M)
-        assert any(math.isclose(ms(time), ms(other), rel_tol=0.05) for other in times), rung
-    assert len(rows) >= 8
+    (times,) = re.findall(r"^\| heat \| .* \| arithmetic or memory \| (.*?) \|$", table, re.M)
+    ratios = [ms(time) / ms(times.split(" | ")[0]) for time in times.split(" | ")]
+    assert ratios == pytest.approx([1, 67 / 19.5, 4800 / 1008, 4800 / 205], rel=0.01)

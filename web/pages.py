@@ -313,12 +313,16 @@ def text_of(html):
 
 def rows():
     """What the search box finds: name, title and address of each program, each document, and each term and function in docs/terms.md;
-    of a program also its sections and what it teaches."""
+    of a document also its headings, of a program its sections, what it teaches, and its sections in the courses.
+    """
     for path in pages:
         if path.endswith(".md"):
-            yield re.search("^# (.*)", (ROOT / path).read_text(), re.M)[1], path, address(path)
+            text = (ROOT / path).read_text()
+            headings = re.findall("^## (.*)", text, re.M)
+            yield re.search("^# (.*)", text, re.M)[1], path, address(path), " ".join(headings)
     for program in PROGRAMS.values():
-        yield program.name, program.title, address(f"{program.name}.cu"), f"{program.book} {program.teaches}"
+        more, courses = f"{program.book} {program.teaches}", re.sub("[()]", "", program.courses)
+        yield program.name, program.title, address(f"{program.name}.cu"), more, courses
     for name, cell in re.findall(r'<tr id="(.*?)">\n<td>(.*?)</td>', document("docs/terms.md")):
         for term in text_of(cell).split(", "):
             yield term, "", f"docs/terms.html#{name}"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The search box of each page. Below this text make site calls search() with rows of name, title, address and more text. A word is found
-// in a row if it occurs there, or, where no row has it, if a word of the row begins with it after one mistake. The rows with most words
-// are shown. The arrows lead through the results, Enter to the first one.
+// The search box of each page. Below this text make site calls search() with rows of name, title, address, more text, and sections of
+// courses, which come after those of the book. A word is found in a row if it occurs there, or, where no row has it, if a word of the row
+// begins with it after one mistake. The rows with most words are shown. The arrows lead through the results, Enter to the first one.
 "use strict";
 
 function search(rows) {
@@ -23,11 +23,12 @@ function search(rows) {
     }
 
     // 0 to 5: where a row has a word; the name begins after its chapter
-    function place([name, title, , more = ""], word) {
+    function place([name, title, , more = "", courses = ""], word) {
         const own = name.toLowerCase().replace(/.*\/|^_+/g, "");
         if (own.includes(word))
             return own === word ? 0 : own.startsWith(word) ? 1 : 2;
-        return `${name} ${title}`.toLowerCase().includes(word) ? 3 : ` ${more}`.toLowerCase().includes(` ${word}`) ? 4 : 5;
+        const begins = text => ` ${text}`.toLowerCase().includes(` ${word}`);
+        return `${name} ${title}`.toLowerCase().includes(word) ? 3 : begins(more) ? 4 : begins(courses) ? 4.5 : 5;
     }
 
     function find() {
@@ -41,7 +42,8 @@ function search(rows) {
                 : `${row[0]} ${row[1]}`.toLowerCase().split(/[^a-z0-9]+/).some(one => near(word, one)) ? 3 : 5);
             const has = places.filter(at => at < 5).length;
             best = Math.max(best, has);
-            return {row, has, sum: places.reduce((sum, at) => sum + at, 0)};
+            const section = words.length > 1 && row[4]?.toLowerCase().includes(words.join(" ")); // such as Kernel 3
+            return {row, has, sum: places.reduce((sum, at) => sum + at, section ? -3 : 0)};
         });
         const found = scored.filter(({has}) => has === best).sort((a, b) => a.sum - b.sum).map(({row}) => row);
         count.textContent = words.length ? `${found.length} found` : "";

@@ -282,6 +282,7 @@ def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
 def test_grade_needs_solutions(tree, tmp_path):
     """A folder with one at least, or a file."""
     assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tree / 'docs'}", status=2)
+    assert "there is no such file or folder" in make(tree, "grade", f"DIR={tree / 'none.cu'}", status=2)
     (tmp_path / "hans.cu").write_text("int main() {}\n")
     assert "\n1 unknown; " in make(tree, "grade", f"DIR={tmp_path}/hans.cu", f"TABLE={tmp_path}/t", status=2)
     assert json.loads((tmp_path / "t.json").read_text())[0]["student"] == "hans"

@@ -187,6 +187,11 @@ def test_the_front_page_and_the_letters_of_the_terms(site):
         ("bank conflict", ["chapter05/bank_conflicts.cu.html", "docs/terms.html#bank-conflict"]),
         ("reduciton", ["chapter05/reduction.cu.html"]),
         ("5.3.1", ["chapter05/dot.cu.html", "chapter05/dot_wrong_barrier.cu.html"]),
+        ("7.3", ["chapter07/heat_gmem.cu.html", "chapter07/heat.cu.html"]),
+        ("TACC", ["docs/courses.html", "docs/errata.html"]),
+        ("Dot-GM", ["chapter05/dot_gmem.cu.html"]),
+        ("Fig. 7.9", ["chapter05/dot_variants.cu.html"]),
+        ("Kernel 3", ["chapter05/reduction.cu.html"]),
         (
             "how to add two vectors",
             [
