@@ -139,9 +139,8 @@ def opening(found):
 def performance(found):
     """The table of all sizes."""
     text = all_sizes(found["programs"])
-    return text and with_legend(
-        f"{conditions(found['device'], found['programs'].values())}.\n\n{LIMIT}\n\n{text}"
-    )
+    measured_on = conditions(found["device"], found["programs"].values())
+    return text and with_legend(f"{measured_on}.\n\n{LIMIT}\n\n{text}")
 
 
 def firsts(found):
@@ -151,11 +150,9 @@ def firsts(found):
 
 def summary(found):
     """The table of docs/performance.md."""
-    blocks = found["programs"]
-    text = compared(
-        [cells(p, blocks[p], name, rows, False, blocks[p]["rows"]) for p, name, rows in firsts(found)],
-        ["its rate", "limit", "of limit", "book as fast up to"],
-    )
+    blocks, more = found["programs"], ["its rate", "limit", "of limit", "book as fast up to"]
+    rows = [cells(p, blocks[p], name, group, False, blocks[p]["rows"]) for p, name, group in firsts(found)]
+    text = compared(rows, more)
     return text and with_legend(f"{found['device']}:\n\n{text}")
 
 

@@ -144,9 +144,8 @@ def row_of(entry, found):
     """The recorded row of a ladder."""
     program, size, *data = entry["ladder"].split()
     for row in recorded.rows_of(found, program):
-        if (row["size"], row["name"]) == (bench.number(size), entry["rung"]) and (
-            not data or row.get("data") in data
-        ):
+        same = (row["size"], row["name"]) == (bench.number(size), entry["rung"])
+        if same and (not data or row.get("data") in data):
             return row if row["median_ms"] else None
     return None
 
@@ -310,21 +309,10 @@ def since_table():
         share, best = row["share"], row["best"]
         of_limit = cell(share, figures[share], gpu) if share else "–"
         fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if best else "–"
-        body.append(
-            [row["work"], row["then"], times[0], row["now"], times[1], ratio, of_limit, link, fastest]
-        )
-    head = [
-        "work",
-        "2010's CUDA",
-        head_of(gpu)[0],
-        "today's CUDA",
-        "time",
-        "ratio",
-        "of the limit",
-        "program",
-        "the fastest here",
-    ]
-    return with_legend(markdown(head, body))
+        shown = row["work"], row["then"], times[0], row["now"], times[1], ratio, of_limit, link, fastest
+        body.append(shown)
+    head = f"work|2010's CUDA|{head_of(gpu)[0]}|today's CUDA|time|ratio|of the limit|program|the fastest here"
+    return with_legend(markdown(head.split("|"), body))
 
 
 def limits_table(gpu, cpu):
