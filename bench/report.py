@@ -159,9 +159,8 @@ def opening(found):
 def performance(found):
     """The table of all sizes."""
     text = all_sizes(found["programs"])
-    return text and with_legend(
-        f"{conditions(found['device'], found['programs'].values())}.\n\n{LIMIT}\n\n{text}"
-    )
+    measured_on = conditions(found["device"], found["programs"].values())
+    return text and with_legend(f"{measured_on}.\n\n{LIMIT}\n\n{text}")
 
 
 def firsts(found):

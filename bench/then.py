@@ -144,9 +144,8 @@ def row_of(entry, found):
     """The recorded row of a ladder."""
     program, size, *data = entry["ladder"].split()
     for row in recorded.rows_of(found, program):
-        if (row["size"], row["name"]) == (bench.number(size), entry["rung"]) and (
-            not data or row.get("data") in data
-        ):
+        same = (row["size"], row["name"]) == (bench.number(size), entry["rung"])
+        if same and (not data or row.get("data") in data):
             return row if row["median_ms"] else None
     return None
 
@@ -314,17 +313,8 @@ def since_table():
         fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if known else "–"
         link, ratio = where(figures[row["fast"]], ".."), ratio_text(numbers[0] / numbers[1])
         body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link, fastest])
-    head = [
-        "work",
-        "2010's CUDA",
-        head_of(gpu)[0],
-        "today's CUDA",
-        "time",
-        "ratio",
-        "program",
-        "the fastest here",
-    ]
-    return with_legend(markdown(head, body))
+    head = f"work|2010's CUDA|{head_of(gpu)[0]}|today's CUDA|time|ratio|program|the fastest here"
+    return with_legend(markdown(head.split("|"), body))
 
 
 def limits_table(gpu, cpu):

@@ -144,7 +144,7 @@ static void write_svg(int rows, float whole) {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
     const int left = 80, width = 1000, top = 60, high = 36, bottom = top + rows * high;
     NewFile svg;
-    const char *problem = file_open(&svg, output);
+    const char *problem = file_begin(&svg, output, ".tmp");
     if (problem)
         quit(EXIT_FAILURE, "cannot write %s: %s", output, problem);
     FILE *file = svg.stream;

@@ -311,9 +311,9 @@ static double additions(const Part &p) {
 // Random numbers from 0 to 1, the reference in double, and the parts.
 static void make_vectors(void) {
     HANDLE_ERROR(cudaSetDevice(device_id[0]));
-    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&pinned_c, gpus * sizeof(float), cudaHostAllocPortable));
+    bench_malloc_host(&a, n * sizeof(float), cudaHostAllocPortable);
+    bench_malloc_host(&b, n * sizeof(float), cudaHostAllocPortable);
+    bench_malloc_host(&pinned_c, gpus * sizeof(float), cudaHostAllocPortable);
     bench_malloc(&all_sums, gpus * sizeof(float));
     bench_malloc(&all_flagged, gpus * sizeof(unsigned long long));
     bench_malloc(&dev_c, sizeof(float));
@@ -339,10 +339,6 @@ static void free_vectors(void) {
     free_part(whole);
     for (int i = 0; i < gpus; i++)
         free_part(part[i]);
-    HANDLE_ERROR(cudaSetDevice(device_id[0]));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
-    HANDLE_ERROR(cudaFreeHost(pinned_c));
 }
 
 // Overwrites all sums, and the vectors on the devices if copying them belongs to the work.

@@ -399,7 +399,7 @@ static Strip make_strip(int device, int first, int end) {
         bench_malloc(&strip.buffers[i], bytes);
         bench_malloc(&strip.flags[i], blocks);
         HANDLE_ERROR(cudaMemset(strip.flags[i], 0, blocks));
-        HANDLE_ERROR(cudaHostAlloc(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable));
+        bench_malloc_host(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable);
     }
     return strip;
 }
@@ -410,8 +410,6 @@ static void free_strip(const Strip &strip) {
     HANDLE_ERROR(cudaStreamDestroy(strip.edges));
     for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
         HANDLE_ERROR(cudaEventDestroy(event));
-    for (float *memory : strip.on_host)
-        HANDLE_ERROR(cudaFreeHost(memory));
 }
 
 static size_t part[MAX_GPUS]; // rows of each strip

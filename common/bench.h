@@ -99,8 +99,9 @@ template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
 }
 
 // Page-locked host memory for results, which is copied faster than pageable memory
-template <class T> static inline void bench_malloc_host(T **memory, size_t bytes) {
-    HANDLE_ERROR(cudaHostAlloc(memory, bytes, cudaHostAllocDefault));
+template <class T>
+static inline void bench_malloc_host(T **memory, size_t bytes, unsigned flags = cudaHostAllocDefault) {
+    HANDLE_ERROR(cudaHostAlloc(memory, bytes, flags));
     bench_memory_list.push_back({*memory, cudaFreeHost});
 }
 

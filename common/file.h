@@ -27,9 +27,6 @@ typedef struct {
 // discard.
 const char *file_begin(NewFile *file, const char *path, const char *ending);
 
-// The same with the ending ".tmp"
-const char *file_open(NewFile *file, const char *path);
-
 // Renames the complete file to its final name, after closing file->stream. Returns NULL, or the reason of
 // the failure, which may be that of an earlier write to the stream. Then an existing file is unchanged, and
 // the caller must call file_discard.

@@ -3,24 +3,20 @@
 // them without a copy through the host. Programs that include this header need OpenGL.
 #pragma once
 
-#include <functional>
 #include "book.h"
-#include "cpu_bitmap.h"
+#include "cpu_anim.h"
 #include "interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
 
-// After anim_and_exit(), get_ptr() of CPUBitmap has the last frame as OpenGL drew it.
-class GPUAnimBitmap : public CPUBitmap {
+// The data of the callbacks, the mouse, and the number of the last frame are those of CPUAnimBitmap. After
+// anim_and_exit(), get_ptr() has the last frame as OpenGL drew it.
+class GPUAnimBitmap : public CPUAnimBitmap {
   public:
     GLuint bufferObj;                // the pixel buffer for OpenGL
     cudaGraphicsResource_t resource; // the same buffer for CUDA; NULL if the driver refuses to share it
     size_t width, height;
-    void *dataBlock; // every callback gets it
     std::function<void(uchar4 *pixels, void *data, int ticks)> fAnim;
-    std::function<void(void *data, int x0, int y0, int x1, int y1)> clickDrag;
-    int ticks = 0; // the number of the last frame
 
-    GPUAnimBitmap(size_t w, size_t h, void *d = NULL)
-        : CPUBitmap(w, h, this), width(w), height(h), dataBlock(d) {
+    GPUAnimBitmap(size_t w, size_t h, void *d = NULL) : CPUAnimBitmap(w, h, d), width(w), height(h) {
         int device;
         HANDLE_ERROR(cudaGetDevice(&device));
         canvas.draw = Draw;
@@ -86,12 +82,6 @@ class GPUAnimBitmap : public CPUBitmap {
             e((Data *)dataBlock);
     }
 
-    // The callback for the mouse, as in CPUAnimBitmap
-    template <class Data> void click_drag(void (*f)(Data *data, int x0, int y0, int x1, int y1)) {
-        clickDrag = [f](void *data, int x0, int y0, int x1, int y1) { f((Data *)data, x0, y0, x1, y1); };
-        canvas.drag = mouse_func;
-    }
-
     // A frame without interoperability: the two copies through the host that it avoids
     void copy_frame(int ticks) {
         if (!copied)
@@ -103,8 +93,4 @@ class GPUAnimBitmap : public CPUBitmap {
 
   private:
     uchar4 *copied = NULL; // device memory for copy_frame()
-
-    static void mouse_func(void *self, int x0, int y0, int x1, int y1) {
-        ((GPUAnimBitmap *)self)->clickDrag(((GPUAnimBitmap *)self)->dataBlock, x0, y0, x1, y1);
-    }
 };

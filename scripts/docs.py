@@ -62,9 +62,8 @@ def program_table():
         needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
         notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
         notes += [*[f"wrong on purpose: status {p.expect}"] * bool(p.expect), *drawings(p.name)]
-        book = "; ".join(
-            filter(None, [p.book, *dict.fromkeys(f"{course} {place}" for course, _, place, _ in places(p))])
-        )
+        courses = dict.fromkeys(f"{course} {place}" for course, _, place, _ in places(p))
+        book = "; ".join(filter(None, [p.book, *courses]))
         cells = f"[{p.name}](../{p.name}.cu)", book, markdown(p.title), markdown(teaches), ", ".join(notes)
         yield f"| {' | '.join(cells)} |"
 
@@ -92,9 +91,8 @@ def course_tables():
     """For each course its sections in order, with the programs that show them, and at their first place in the course their exercise and
     their question of predict.md."""
     tasks = {e.name: f"`make exercise {e.name}` {'★' * e.stars()}" for e in exercises()}
-    asked = dict(
-        re.findall(r"^\| \[(\S+)\]\(.*?★ \| (.+?) \| ", (ROOT / "docs/predict.md").read_text(), re.M)
-    )
+    questions = (ROOT / "docs/predict.md").read_text()
+    asked = dict(re.findall(r"^\| \[(\S+)\]\(.*?★ \| (.+?) \| ", questions, re.M))
     rows, seen = collections.defaultdict(list), set()
     for number, p in enumerate(read_programs()):
         for letter, section, place, options in places(p):
@@ -252,10 +250,8 @@ def main(mode=""):
     print(made_by("bench/report.py").lstrip("\n"), end="", flush=True)
     for program in read_programs():
         path, field = ROOT / f"{program.name}.cu", build_field(program)
-        text = re.sub(
-            r"^( \* Build:.*\n(?: \*  .*\n)*)?(?= \* Run:)", field, path.read_text(), count=1, flags=re.M
-        )
-        updated(path, "field Build:", text)
+        place = re.compile(r"^( \* Build:.*\n(?: \*  .*\n)*)?(?= \* Run:)", re.M)
+        updated(path, "field Build:", place.sub(field, path.read_text(), count=1))
     for file, what, name, source in PARTS:
         text = (ROOT / file).read_text()
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", text, re.M)

@@ -214,9 +214,7 @@ class Submission:
         if not self.is_built("bin"):
             return
         options = self.exercise.options if RACES else ""
-        every = lambda options: all(
-            self.is_right("bin", options, schedule) for schedule in SCHEDULES
-        )  # noqa: E731
+        every = lambda options: all(self.is_right("bin", options, s) for s in SCHEDULES)  # noqa: E731
         right = every(options)
         verdict, lines, told = self.verdict, self.lines, ""
         if verdict != "unknown":
@@ -239,9 +237,8 @@ class Submission:
         """The options of a run with the default size, and of one that is fifteen times as large, if that has few rounds of a
         loop with the stride of the grid."""
         few_frames = "".join(re.findall(r"--frames \d+", self.exercise.options))
-        if not any(
-            re.search(r"\+= (stride|[^;]*(gridDim|num_threads))\b", f.text) for f in self.exercise.asked
-        ):
+        stride = re.compile(r"\+= (stride|[^;]*(gridDim|num_threads))\b")
+        if not any(stride.search(f.text) for f in self.exercise.asked):
             return [few_frames]
         self.run_once(folder, ["--help"], "forward")
         told = "\n".join(lines_of(self.here.parent / "run.txt"))

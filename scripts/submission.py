@@ -188,11 +188,9 @@ def only_computes(text, line, kept, host, names, helpers):
             if token == "(" and not names.calls_values:
                 inside = " ".join(seen[group + 1 : -1]) if last == ")" and not control else "T"
                 strange = not host and re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
-                called = (strange or last.startswith(OWN)) and last not in functions
                 # float t(0), u(1) are variables; numbers: the depths of declarations
-                called = called and not (
-                    NUMBER.fullmatch(before) or (before == "," and len(opened) in numbers)
-                )
+                variable = NUMBER.fullmatch(before) or (before == "," and len(opened) in numbers)
+                called = (strange or last.startswith(OWN)) and last not in functions and not variable
                 if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
                     hint = " (write a variable with =)" if re.fullmatch(r"\w+", before) else ""
                     refuse(f"a call of {last.removeprefix(OWN)}{hint}" if called else "a call of a value")

@@ -31,9 +31,7 @@ def command():
     if built.exists() and built.stat().st_mtime > newest:
         return built
     make = ["make", "-s", "-C", cucc, "-f", "driver/Makefile", "build/bin/cu2cpp"]
-    env = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "BUILD"))
-    }
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "BUILD"))}
     (cucc / "build").mkdir(exist_ok=True)
     with open(cucc / "build/.lock", "a") as lock:  # the script cucc has the same lock
         fcntl.flock(lock, fcntl.LOCK_EX)

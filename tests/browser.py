@@ -17,13 +17,14 @@ BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chr
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
-QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
-    --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
+HEADLESS = [BROWSER, *"--headless --no-sandbox --disable-gpu --no-first-run".split()]
+QUIET = """--disable-quic --disable-background-networking --disable-sync --disable-component-update
+    --virtual-time-budget=60000 --dump-dom""".split()
 
 
 def dumped(tmp_path, page):
     """The values that a page writes as JSON into elements <pre>."""
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", page.as_uri()]
+    command = [*HEADLESS, *QUIET, f"--user-data-dir={tmp_path}/profile", page.as_uri()]
     out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
     return [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
 
@@ -57,8 +58,7 @@ def press_run(pages, tmp_path):
             {f'location = "{following.as_uri()}"' if following else ""}
         }});</script>"""
         copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-    command += [f"--user-data-dir={tmp_path}/profile", copies[0].as_uri()]
+    command = [*HEADLESS, f"--user-data-dir={tmp_path}/profile", copies[0].as_uri()]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         for _ in pages:
@@ -108,12 +108,8 @@ def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
             elif path in sent:
                 self.answer("text/javascript", sent[path])
             elif path == page.partition("#")[0]:
-                text = (
-                    (folder / path)
-                    .read_text()
-                    .replace("</body>", '<script src="/visit.js" defer></script></body>')
-                )
-                self.answer("text/html", text)
+                text, own = (folder / path).read_text(), '<script src="/visit.js" defer></script></body>'
+                self.answer("text/html", text.replace("</body>", own))
             else:
                 super().do_GET()
 
@@ -128,19 +124,11 @@ def visit(folder, page, script, profile, asked=None, firefox=False, instead={}):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     profile.mkdir(exist_ok=True)
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        f"--user-data-dir={profile}",
-    ]
+    command = [*HEADLESS, f"--user-data-dir={profile}"]
     if firefox:
         command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
-    process = subprocess.Popen(
-        [*command, f"http://127.0.0.1:{server.server_port}/{page}"], stderr=subprocess.DEVNULL
-    )
+    command.append(f"http://127.0.0.1:{server.server_port}/{page}")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         return said.get(timeout=120)
     finally:

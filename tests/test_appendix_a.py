@@ -38,10 +38,8 @@ def different_sums(out):
 def test_sums_in_order(run, rng):
     """The program compares the sums in order with that of the host, bit by bit."""
     for env in orders(rng):
-        assert (
-            different_sums(run("appendix_a/locks", "--size", rng.randint(1, 50000), status=0, env=env).out)
-            >= 1
-        )
+        size = rng.randint(1, 50000)
+        assert different_sums(run("appendix_a/locks", "--size", size, status=0, env=env).out) >= 1
     assert "sum in order" in run("appendix_a/locks", "--size", 500, "--inject-error", status=1).err
 
 
@@ -97,23 +95,10 @@ def test_the_time_includes_allocation_and_copies():
         assert 0 < re.search(r"start = clock\(\)|EventRecord\(start", main).start() < main.index(first)
 
 
-@pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])
-def test_wrong_tables(run, rng, name):
-    """tests/common/hashtable.cu tests the check itself."""
-    size = rng.randint(1, 5000)
-    err = run(f"appendix_a/{name}", "--size", size, "--inject-error", status=1).err
-    assert re.search(rf"^found\[{size // 2}\]: got \d+, expected 1$", err, re.M)
-    assert f"found: 1 of {size} differ" in err
-
-
 def test_hash_table_always_ends(run, rng):
     """Any number of locks, under any schedule. On a GPU the kernel without turns may be ended by the time limit."""
-    for options in (
-        ["gpu"],
-        ["locks", "--locks", 1],
-        ["locks", "--locks", rng.randint(2, 1023)],
-        ["locks", "--no-turns"],
-    ):
+    some = rng.randint(2, 1023)
+    for options in ["gpu"], ["locks", "--locks", 1], ["locks", "--locks", some], ["locks", "--no-turns"]:
         for env in orders(rng):
             size = rng.randint(1, 20000)
             result = run(f"appendix_a/hashtable_{options[0]}", *options[1:], "--size", size, env=env)

@@ -222,21 +222,14 @@ def test_reduction_counts(run, rng):
     for threads in 64, 128, 256, 512:
         size = rng.randint(2, 10**6)
         options = "--counts", "--size", size, "--threads", threads
-        for k, (passes, blocks, *each, read) in enumerate(
-            counts(run("chapter05/reduction", *options, status=0).out)
-        ):
+        rows = counts(run("chapter05/reduction", *options, status=0).out)
+        for k, (passes, blocks, *each, read) in enumerate(rows):
             per_block = threads if k < 3 else 2 * threads if k < 7 else 16384
             left = [size]
             while len(left) == 1 or left[-1] > 1 and k < 8:
                 left.append(min(-(-left[-1] // per_block), 2 * threads if k == 6 else size))
             assert (passes, blocks, read) == (len(left) - 1, sum(left[1:]), 4 * sum(left[:-1]))
             assert threads != 256 or each == [blocks * count for count in block[k][2:-1]]
-
-
-def test_minimum(run, rng):
-    for size in 1, 257, rng.randint(5001, 10**5):
-        out = run("chapter05/minimum", "--size", size, "--seed", rng.randrange(10**6), status=0).out
-        assert re.fullmatch(rf"Minimum of {size} ints: -?\d+\n", out)
 
 
 @pytest.mark.parametrize("fill", ["uniform", "positive", "wide", "scaled"])

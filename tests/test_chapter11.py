@@ -97,9 +97,8 @@ def test_parts_that_are_not_equal(run, rng, gpus):
             if "share" in option:
                 assert first == size * share // 100 and max(others) - min(others) <= 1
             slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
-            low, high = (slowest - 0.0005) / (fastest + 0.0005), (slowest + 0.0005) / max(
-                fastest - 0.0005, 1e-9
-            )
+            low = (slowest - 0.0005) / (fastest + 0.0005)
+            high = (slowest + 0.0005) / max(fastest - 0.0005, 1e-9)
             assert slowest >= fastest and low - 0.01 <= ratio <= high + 0.01  # of the times before rounding
     assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
     alone = run("chapter11/one_thread", "--gpus", 1, "--share=50", status=64, env=env)

@@ -18,9 +18,8 @@ def test_products_of_matrices(run, rng):
     for m, n, k in (m, n, k), (n, n, n):
         out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
         assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
-        wrong = re.search(
-            rf"a before b the call succeeds, and (\d+) of {m * n} elements are wrong\.$", out, re.M
-        )
+        says = rf"a before b the call succeeds, and (\d+) of {m * n} elements are wrong\.$"
+        wrong = re.search(says, out, re.M)
         assert int(wrong[1]) > m * n / 2
 
 
@@ -53,9 +52,8 @@ def test_solvers(run, rng):
         errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
-        out = run(
-            "chapter12/linear_solver", *options, "--constraints", rng.randint(1, (rows + 9) // 10), status=0
-        ).out
+        constraints = rng.randint(1, (rows + 9) // 10)
+        out = run("chapter12/linear_solver", *options, "--constraints", constraints, status=0).out
         assert re.findall(r"^(C x|KKT) +largest .*: \S+ of \S+$", out, re.M) == ["C x", "KKT"]
     k = size // 2 + 1
     result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)

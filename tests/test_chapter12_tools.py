@@ -94,10 +94,8 @@ def test_the_page_of_the_tools_names_lines_and_bugs():
     debugged = "chapter05/add_loop_long_blocks.cu", "chapter05/dot.cu", "chapter12/memory_bugs.cu"
     sources = [(helpers.ROOT / name).read_text().splitlines() for name in debugged]
     shown = re.findall(r"^    (\d+)\t(.+)$", page, re.M)  # as a debugger does
-    assert (
-        len(shown) > 5
-        and [s for s in shown if all(s[1] != source[int(s[0]) - 1] for source in sources)] == []
-    )
+    wrong = [s for s in shown if all(s[1] != source[int(s[0]) - 1] for source in sources)]
+    assert len(shown) > 5 and wrong == []
     table = page.partition("## What is wrong")[2].partition("## ")[0]
     named = re.findall(r"^\| `([a-z]+-?[a-z-]+)` \|", table, re.M)
     words = re.search(r"none\|([a-z|-]+)\"\s+\"([a-z|-]+)", "\n".join(SOURCE))

@@ -12,9 +12,8 @@ from trees import run as run_in
 def test_errors_of_launches_and_of_kernels(run):
     """The program compares them itself. On the CPU back end the error of a kernel comes late only if the streams are."""
     for late in True, helpers.backend() == "gpu":
-        result = run(
-            "chapter13/async_errors", status=1, env={"CUDA_CPU_STREAMS": "late" if late else "eager"}
-        )
+        env = {"CUDA_CPU_STREAMS": "late" if late else "eager"}
+        result = run("chapter13/async_errors", status=1, env=env)
         assert "expected" not in result.err and ": cudaFree(dev_c): an illegal memory access" in result.err
         errors = re.findall("cuda(?:Error[A-Z]|Success)\\w*", result.out)
         assert errors[:2] == ["cudaSuccess" if late else "cudaErrorIllegalAddress", "cudaErrorIllegalAddress"]
@@ -26,7 +25,7 @@ def test_more_partial_sums_than_a_tile_has_threads(run):
     run("chapter13/groups_dot", "--size", 100_003, status=0, env={"CUDA_CPU_WORKERS": "7"})
 
 
-@pytest.mark.skipif(helpers.backend() == "gpu", reason="a GPU may have clusters")
+@pytest.mark.backend("cpu")  # a GPU may have clusters
 def test_a_program_of_clusters_says_what_it_needs(run):
     assert "needs clusters of blocks" in run("chapter13/cluster_hist", "--size", 1, status=2).err
 
@@ -60,12 +59,10 @@ MISTAKES = {
 }
 
 
-@pytest.mark.skipif(
-    helpers.backend() == "gpu", reason="the CPU back end runs threads and streams in an order that shows them"
-)
+@pytest.mark.backend("cpu")
 @pytest.mark.parametrize("command, old, new", [(c, *m) for c, all in MISTAKES.items() for m in all])
 def test_a_mistake_is_found(command, old, new, tmp_path):
-    """By the check of the program, where work in streams runs late."""
+    """By the check of the program, where work in streams runs late, and threads in an order that shows it."""
     name, *options = command.split()
     source = (ROOT / f"{name}.cu").read_text()
     assert source.count(old) == 1

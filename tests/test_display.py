@@ -265,10 +265,8 @@ FEWER = "A frame has 2 steps in place of 90, " if helpers.backend() == "cpu" els
     [
         ("chapter07/heat_gmem", FEWER),  # so that ten frames a second are shown
         ("chapter07/heat_2d", FEWER),
-        (
-            "chapter04/julia_animated",
-            r"1(3[89]|40)\d\d of 40000 pixels are in the set",
-        ),  # c is near 0: a disc
+        # c is near 0: a disc
+        ("chapter04/julia_animated", r"1(3[89]|40)\d\d of 40000 pixels are in the set"),
         ("chapter06/ray_animated", ""),
     ],
 )

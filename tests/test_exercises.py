@@ -306,12 +306,8 @@ def test_main_is_changed_only_in_calls_of_cuda():
     exercise = Exercise("chapter03/simple_kernel_params")
     for new in "HANDLE_ERROR(cudaDeviceSynchronize());", r'printf("here: %d;\\n", c);':
         assert taken(f"{new} @ HANDLE_ERROR(", exercise)
-    for new in (
-        "return 0;",
-        "printf(x, settings(0, 0));",
-        "HANDLE_ERROR((c = a + b, cudaSuccess));",
-        "HANDLE_ERROR(argc);",
-    ):
+    comma = "HANDLE_ERROR((c = a + b, cudaSuccess));"
+    for new in "return 0;", "printf(x, settings(0, 0));", comma, "HANDLE_ERROR(argc);":
         with pytest.raises(Problem, match=r"main\(\)"):
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 

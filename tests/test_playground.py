@@ -21,9 +21,8 @@ def test_diagnostics_have_the_lines_of_the_text():
     )
     script = f"""import {{diagnose}} from "{PLAYGROUND}/pipeline.js";
     console.log(JSON.stringify(diagnose({json.dumps(said)}, "a.cu").map(d => [d.line, d.column, d.severity, d.text])));"""
-    out = subprocess.run(
-        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True
-    ).stdout
+    command = ["node", "--input-type=module", "-e", script]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert json.loads(out) == [
         [3, 7, "error", "expected ';'"],
         [9, 1, "error", "unmatched }"],

@@ -500,10 +500,8 @@ def test_every_call_and_launch_is_checked():
             named = re.search(r"auto (\w+) = \[&\] \{[^;]*$", before)
             if timed and timing.count("(") >= timing.count(")") or named and f"median_ms({named[1]}" in code:
                 continue
-            if not re.match(
-                r"\s*(else\s[^;]*;\s*)?(HANDLE_LAUNCH\(\);|cudaError_t error = cudaGetLastError\(\);|report\()",
-                code[call.end() :],
-            ):
+            checks = r"(HANDLE_LAUNCH\(\);|cudaError_t error = cudaGetLastError\(\);|report\()"
+            if not re.match(rf"\s*(else\s[^;]*;\s*)?{checks}", code[call.end() :]):
                 unchecked.append(place)
     assert unchecked == []
 

@@ -23,12 +23,8 @@ def setup(tmp_path):
         (tmp_path / "tools").mkdir(exist_ok=True)
         (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
     query = f'for p; do :; done; grep -qxF -e "$p" {tmp_path}/have && printf installed'
-    for name, script in (
-        ("dpkg-query", query),
-        ("apt-get", APT.format(tmp_path)),
-        ("id", "echo 0"),
-        ("cmp", ""),
-    ):
+    scripts = {"dpkg-query": query, "apt-get": APT.format(tmp_path), "id": "echo 0", "cmp": ""}
+    for name, script in scripts.items():
         stand_in(tmp_path / "tools", name, script)
 
     def setup(*goals, lacking=(), status=0, tree=ROOT):

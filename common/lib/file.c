@@ -118,10 +118,6 @@ const char *file_begin(NewFile *file, const char *path, const char *ending) {
     return problem;
 }
 
-const char *file_open(NewFile *file, const char *path) {
-    return file_begin(file, path, ".tmp");
-}
-
 const char *file_end(NewFile *file) {
     bool failed = ferror(file->stream); // the reason of an earlier failure is lost: EIO stands for it
     errno = EIO;
@@ -139,7 +135,7 @@ void file_discard(NewFile *file) {
 
 void file_check(const char *path) {
     NewFile file;
-    const char *problem = file_open(&file, path);
+    const char *problem = file_begin(&file, path, ".tmp");
     if (!problem && file.temporary) // a pipe stays open: its reader must not see an end before the data
         fclose(file.stream);
     file_discard(&file);

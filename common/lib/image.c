@@ -50,7 +50,7 @@ static bool lossy; // whether the frames of a .webp are compressed with loss
 // Opens the file of a picture that needs no ffmpeg (PPM, PNG), and sets *rgb to a copy of the
 // pixels as the encoders take them: RGB, the top row first. The caller frees it.
 static const char *open_still(const unsigned char *pixels, unsigned char **rgb) {
-    const char *problem = file_open(&out.place, out.path);
+    const char *problem = file_begin(&out.place, out.path, ".tmp");
     unsigned char *to = *rgb = problem ? NULL : malloc(out.width * out.height * 3);
     for (size_t y = out.height; to && y-- > 0;)
         for (size_t x = 0; x < out.width; x++, to += 3)
@@ -144,7 +144,7 @@ static const char *close_webp(void) {
                 WebPMuxAssemble(webp, &data) == WEBP_MUX_OK;
     WebPMuxDelete(webp);
     webp = NULL;
-    const char *problem = good ? file_open(&out.place, out.path) : strerror(ENOMEM);
+    const char *problem = good ? file_begin(&out.place, out.path, ".tmp") : strerror(ENOMEM);
     if (!problem && fwrite(data.bytes, 1, data.size, out.place.stream) != data.size)
         problem = strerror(errno);
     WebPDataClear(&data);
@@ -231,7 +231,7 @@ static const char *open_ffmpeg(void) {
                          "file:/proc/self/fd/1", NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
-    const char *problem = file_open(&out.place, out.path);
+    const char *problem = file_begin(&out.place, out.path, ".tmp");
     if (problem)
         return problem;
     int error = run_ffmpeg(arguments, fileno(out.place.stream));

@@ -32,7 +32,7 @@ class Drawing:
 
     def text(self, x, y, words, kind="", size=13):
         place = f'x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"'
-        self.parts.append(f"<text {place}>{html.escape(words)}</text>")
+        self.parts.append(["", f"<text {place}>{html.escape(words)}</text>", []])
         self.height = max(self.height, y + EDGE)
 
     def head(self, y, words, x=EDGE):
@@ -45,7 +45,7 @@ class Drawing:
         return y + 18 * i + 18
 
     def box(self, x, y, w, h, words="", kind="n", text="m"):
-        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{kind}"/>')
+        self.outline(kind, f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z", (x, y, x + w, y + h))
         self.height = max(self.height, y + h + EDGE)
         for i, line in enumerate(words.split("\n") if words else []):
             self.text(x + w / 2, y + h / 2 + 5 + 17 * (i - words.count("\n") / 2), line, text)
@@ -56,11 +56,23 @@ class Drawing:
                 self.box(x + cell * c, y + cell * r, cell, cell, words(r, c), kind(r, c))
 
     def arrow(self, *points, tip=' marker-end="url(#tip)"'):
+        x, y = zip(*points)
         path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-        self.parts.append(f'<path d="{path}" class="l"{tip}/>')
+        self.parts.append(["", f'<path d="{path}" class="l"{tip}/>', [(min(x), min(y), max(x), max(y))]])
+
+    def outline(self, kind, path, area):
+        """Adds a box to the path of earlier ones of its kind, unless something that was drawn in between lies under it."""
+        for part in reversed(self.parts):
+            if part[0] == kind:
+                part[1] += path
+                return part[2].append(area)
+            if any(a[0] < area[2] and area[0] < a[2] and a[1] < area[3] and area[1] < a[3] for a in part[2]):
+                break
+        self.parts.append([kind, path, [area]])
 
     def svg(self):
         size = f'width="{WIDTH}" height="{self.height:g}" viewBox="0 0 {WIDTH} {self.height:g}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">'
         about = f'<title id="title">{html.escape(self.title)}</title>\n<desc id="desc">{html.escape(self.desc)}</desc>'
-        return "\n".join([head, about, f"<style>{STYLE}</style>", DEFS, *self.parts, "</svg>\n"])
+        parts = [f'<path d="{what}" class="{kind}"/>' if kind else what for kind, what, _ in self.parts]
+        return "\n".join([head, about, f"<style>{STYLE}</style>", DEFS, *parts, "</svg>\n"])

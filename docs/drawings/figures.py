@@ -75,7 +75,7 @@ def rays(d):
 
     def circle(x, y, r, kind):
         half = f"a{r} {r} 0 0 1 "
-        d.parts.append(f'<path d="M{x - r} {y}{half}{2 * r} 0{half}{-2 * r} 0z" class="{kind}"/>')
+        d.outline(kind, f"M{x - r} {y}{half}{2 * r} 0{half}{-2 * r} 0z", (x - r, y - r, x + r, y + r))
 
     spheres = [(268, 180, 62, "a"), (388, 252, 68, "b")]
     d.head(28, "Seen from the side")
@@ -100,13 +100,13 @@ def rays(d):
         d.box(98, y - 14, 56, 28, f"{(center - hit) / radius:.2f}", kind)
         d.arrow((154, y), (hit, y))
         for other, *_ in sorted(found)[1:]:
-            d.parts.append(f'<path d="M{hit:g} {y}H{other:g}" class="i"/>')
+            d.outline("i", f"M{hit:g} {y}H{other:g}", (hit, y, other, y))
     says = "Of all spheres on a ray the one with the largest z + dz is nearest to the viewer. "
     y = d.note(346, says + "Dashed: b is behind a.")
     d.head(y + 16, "Where a ray meets a sphere, and how bright")
     x, y = 96, y + 106
     circle(x, y, 70, "a")
-    d.parts.append(f'<path d="M{x} {y}V{y - 42}H{x - 56}L{x} {y}" class="l"/>')
+    d.outline("l", f"M{x} {y}V{y - 42}H{x - 56}L{x} {y}", (x - 56, y - 42, x, y))
     d.arrow((EDGE - 8, y - 42), (x - 56, y - 42))
     d.text(x - 24, y - 49, "dz", "m c")
     d.text(x + 6, y - 16, "dx, dy", "c")

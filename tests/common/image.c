@@ -261,7 +261,7 @@ TEST(pipes) {
 static NewFile half;
 
 static void begin_half(void) {
-    const char *problem = file_open(&half, "a.svg");
+    const char *problem = file_begin(&half, "a.svg", ".tmp");
     if (problem)
         abort();
     fputs("half of it", half.stream);

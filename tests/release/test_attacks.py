@@ -9,12 +9,8 @@ import helpers
 sys.path.insert(0, str(helpers.ROOT / "tests/release/attacks"))
 import mutate  # noqa: E402
 
-pytestmark = [
-    pytest.mark.backend("cpu"),
-    pytest.mark.skipif(
-        helpers.sanitized(), reason="an allocator of its own, and other flags of the compiler"
-    ),
-]
+why = "an allocator of its own, and other flags of the compiler"
+pytestmark = [pytest.mark.backend("cpu"), pytest.mark.skipif(helpers.sanitized(), reason=why)]
 
 
 def test_mistakes_that_must_be_noticed(capfd):

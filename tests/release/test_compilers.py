@@ -42,10 +42,8 @@ def test_with_nvcc_as_far_as_ptx(tmp_path):
     of the host too; test_by_hand.py links a program of each need."""
     _, settings = nvcc_settings("least")
     ptx = ["-arch=compute_75", "-ptx", "-Xcicc", "-O0"]
-    found = [
-        [NVCC, *(word for word in options if not word.startswith("-gencode")), *ptx, source]
-        for options, source in commands(NVCC, *settings)
-    ]
+    found = commands(NVCC, *settings)
+    found = [[NVCC, *(o for o in all if not o.startswith("-gencode")), *ptx, source] for all, source in found]
     say_nothing(found, tmp_path)
 
 
@@ -55,9 +53,8 @@ def test_with_nvcc_as_far_as_ptx(tmp_path):
 def test_with_nvcc_for_the_default_architectures():
     """The longest program without CUB and those whose text depends on the architecture, as make builds them."""
     texts = {p.name: p.source for p in helpers.programs()}
-    longest = max(
-        (name for name in texts if "HAVE_CUB\n" not in texts[name]), key=lambda name: len(texts[name])
-    )
+    without_cub = [name for name in texts if "HAVE_CUB\n" not in texts[name]]
+    longest = max(without_cub, key=lambda name: len(texts[name]))
     goals = sorted({longest, *(name for name in texts if "__CUDA_ARCH__" in texts[name])})
     folder, settings = nvcc_settings("default")
     shutil.rmtree(folder, ignore_errors=True)

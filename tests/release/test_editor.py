@@ -30,11 +30,8 @@ MISTAKES = [
 @needs_clangd
 def test_clangd_finds_the_mistakes_and_nothing_else(tmp_path):
     tree = copy_sources(tmp_path / "tree", KINDS)
-    headers, c_files = ["common/gpu_anim.h", "chapter06/spheres.h"], [
-        "common/lib/window.c",
-        "common/old/glut.c",
-    ]
-    for file in *(f"{kind}.cu" for kind in KINDS), *headers, *c_files:
+    others = "common/gpu_anim.h chapter06/spheres.h common/lib/window.c common/old/glut.c".split()
+    for file in *(f"{kind}.cu" for kind in KINDS), *others:
         assert mistakes(tree, file) == [], file
     source = tree / "chapter05/dot.cu"
     text = source.read_text()

@@ -260,11 +260,10 @@ def test_the_grades_are_those_of_a_person(tree, tmp_path):
         verdicts[f"{number}.cu"] = verdict.split()
     make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
     graded = {row["file"]: row for row in json.loads((tmp_path / "t.json").read_text())}
-    assert [
-        row
-        for file, row in graded.items()
-        if [row["verdict"], str(row["points"])][: len(verdicts[file])] != verdicts[file]
-    ] == []
+    for file, expected in verdicts.items():
+        given = [graded[file]["verdict"], str(graded[file]["points"])]
+        assert given[: len(expected)] == expected, graded[file]
+    assert len(graded) == len(verdicts)
 
 
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):

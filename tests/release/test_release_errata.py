@@ -88,17 +88,15 @@ def errors(log, case):
 
 def refused(folder, compiler, cases):
     """What a compiler says of these cases, each of which it must refuse."""
-    log = trees.run(
-        folder, compiler, "-O0", "-c", *(f"-D{case}" for case in cases), LISTINGS / "refused.cu", status=None
-    )
+    options = "-O0", "-c", *(f"-D{case}" for case in cases)
+    log = trees.run(folder, compiler, *options, LISTINGS / "refused.cu", status=None)
     return {case: errors(log, case) for case in cases}
 
 
-@pytest.mark.parametrize(
-    "compiler",
-    [pytest.param(CUCC, marks=on_the_cpu), pytest.param(NVCC, marks=needs_nvcc)],
-    ids=["cucc", "nvcc"],
-)
+COMPILERS = [pytest.param(CUCC, marks=on_the_cpu), pytest.param(NVCC, marks=needs_nvcc)]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=["cucc", "nvcc"])
 def test_compilers_refuse(tmp_path, compiler):
     """A header that is wrong, and kernels with one name, are compiled alone."""
     says = {case: words[compiler != CUCC] for case, words in REFUSED.items()}

@@ -116,14 +116,12 @@ def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
             new = path.exists() and path.read_bytes() != before
             return new and [*tmp_path.glob(".unfinished-*")]
 
-        status, out = killed(
-            rng, 0.02, tmp_path, rng.choice([2, 3]), CHECKPOINT, *every, *resume, begun=begun
-        )
+        number, command = rng.choice([2, 3]), [CHECKPOINT, *every, *resume]
+        status, out = killed(rng, 0.02, tmp_path, number, *command, begun=begun)
         assert status != 0 and "cannot" not in out, out
         for left in tmp_path.glob(".unfinished-*"):  # SIGKILL leaves it
             left.unlink()
     (steps,) = struct.unpack_from("<i", path.read_bytes(), 12)
-    plain, resumed = [
-        ranks(2, CHECKPOINT, *endless, steps, *more, status=0).out for more in ([], ["--resume", "c"])
-    ]
+    plain = ranks(2, CHECKPOINT, *endless, steps, status=0).out
+    resumed = ranks(2, CHECKPOINT, *endless, steps, "--resume", "c", status=0).out
     assert plain.splitlines()[-2:] == resumed.splitlines()[-2:] and "Checksum of all" in plain

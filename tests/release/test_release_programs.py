@@ -72,34 +72,22 @@ def test_long_reduction(run, kernel, size):
 @pytest.mark.backend("cpu")
 def test_counts_are_those_of_recorded_launches(run, tmp_path):
     """reduction --counts against what the kernels did, which a program compiled with cucc --check records."""
-    library = sorted((ROOT / "common/lib").glob("[a-z]*.c"))
-    trees.run(
-        ROOT, ROOT / "cucc/cucc", "--check", "chapter05/reduction.cu", *library, "-o", tmp_path / "checked"
-    )
+    files = "chapter05/reduction.cu", *sorted((ROOT / "common/lib").glob("[a-z]*.c"))
+    trees.run(ROOT, "cucc/cucc", "--check", *files, "-o", tmp_path / "checked")
     for threads, kernel in itertools.product((64, 128, 256, 512), range(9)):
-        options = ["--size", threads, "--threads", threads, "--kernel", kernel]
-        ((_, _, diverging, idle, barriers, turns, conflicts, _),) = counts(
-            run("chapter05/reduction", "--counts", *options, status=0).out
-        )
-        trees.run(
-            tmp_path,
-            "./checked",
-            *map(str, options),
-            "--runs",
-            "1",
-            CUDA_CPU_TRACE=f"x.json,kernel=reduce{kernel}",
-        )
+        options = ["--size", str(threads), "--threads", str(threads), "--kernel", str(kernel)]
+        out = run("chapter05/reduction", "--counts", *options, status=0).out
+        ((_, _, diverging, idle, barriers, turns, conflicts, _),) = counts(out)
+        trace = f"x.json,kernel=reduce{kernel}"
+        trees.run(tmp_path, "./checked", *options, "--runs", "1", CUDA_CPU_TRACE=trace)
         launch = json.loads((tmp_path / "x.json").read_text())["launch"]
         shared = [access for access in launch["accesses"] if access["memory"] == "shared"]
         recorded = sum(access["turns"] for access in shared)
         assert (barriers, turns) == (launch["barriers_passed"], recorded)
         assert conflicts == recorded - sum(access["warp_accesses"] for access in shared)
         if kernel < 4:  # one line adds
-            line = min(
-                access["line"]
-                for access in shared
-                if access["kind"] == "read" and access["lanes"] == threads - 1
-            )
+            reads = [a for a in shared if a["kind"] == "read" and a["lanes"] == threads - 1]
+            line = min(access["line"] for access in reads)
             lanes = [step["active"] for step in launch["steps"] if step["line"] == line and step["memory"]]
             assert (diverging, idle) == (sum(n < 32 for n in lanes), threads * (barriers - 1) - sum(lanes))
 

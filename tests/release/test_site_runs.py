@@ -56,10 +56,10 @@ def pressed(once, site):
     def press(folder):
         scripts = {}
         for name in RUNS:
-            fill = [
-                f'form.elements["{option}"].{f"value = {value!r}" if value else "checked = true"};'
-                for option, value in OPTIONS.get(name, {}).items()
-            ]
+            fill = []
+            for option, value in OPTIONS.get(name, {}).items():
+                set_to = f"value = {value!r}" if value else "checked = true"
+                fill.append(f'form.elements["{option}"].{set_to};')
             scripts[site / f"{name}.cu.html"] = "".join([*fill, AGAIN] if fill else [])
         return dict(zip(RUNS, press_run(scripts, folder)))
 
