@@ -422,8 +422,9 @@ def exercise_page(given):
     """The page in which a reader writes an exercise."""
     about = "Write what the comments <code>Task:</code> ask for. <em>Run</em> compiles it, and its check says whether it is right."
     about += f" The browser keeps it; <em>Download</em> gives the file that <code>make grade</code> takes. {hints(given)}"
-    options = drawn(given.program, given.options)
-    settings = {"program": f"my/{given.name}", "options": options, "open": "", "exercise": ""}
+    options = drawn(given.program, given.options or given.program.web)
+    check = "" if "(race)" in given.program.check.split(" | ")[0] else "check"  # whether races are looked for
+    settings = {"program": f"my/{given.name}", "options": options, "open": "", "exercise": check}
     text = coloured(given.written(), "exercise.cu", linespans="L")
     head = f"<h1>Exercise {given.name}</h1>\n<p>{escape(given.program.title)}</p><p>{about}</p>\n"
     return head + runner("../..", settings) + text

@@ -117,10 +117,21 @@ def test_a_program_is_changed_compiled_and_run(site, play):
     assert rest == "in two parts\n" and picture == [255, 0, 0, 255, 0, 0, 255, 255]
 
 
-def test_pages_pass_a_name_for_the_picture(site):
+def test_pages_have_options(site):
+    """A name for the picture, and for an exercise those of a quick run; races are looked for unless it has them on purpose."""
     for name, expected in ("chapter04/julia_gpu", "picture.ppm"), ("chapter05/ripple", "frame-%04d.ppm"):
         options = re.search('data-options="([^"]*)"', (site / f"{name}.cu.html").read_text())[1]
         assert options.endswith(f"--output={expected}")
+    exercises = {
+        name: re.search(
+            'data-options="(.*?)".* data-exercise="(.*?)"', (site / f"my/{name}.html").read_text()
+        ).groups()
+        for name in ("chapter05/dot", "chapter09/atomics_race")
+    }
+    assert exercises == {
+        "chapter05/dot": ("--size 300", "check"),
+        "chapter09/atomics_race": ("--blocks 64", ""),
+    }  # which has races
     assert 'id="run"' not in (site / "chapter08/ripple.cu.html").read_text()  # it needs OpenGL
     assert '<a href="../playground.html">' in (site / "chapter08/ripple.cu.html").read_text()
 

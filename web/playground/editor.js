@@ -164,7 +164,7 @@ export async function open({panel, form, stop, state, output, add, options}) {
         add(state, "a", {href}, "link to this text");
         state.append(copied ?? "");
     };
-    check.checked = exercise !== undefined;
+    check.checked = exercise === "check";
     const fetched = form.children[1], progress = document.createElement("progress");
     Object.assign(progress, {hidden: true, ariaLabel: "the compiler is fetched"});
     state.after(progress);
