@@ -53,7 +53,7 @@ POLICY = (
     """content="default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'">\n"""
 )
 LACKING = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
-editor = {}  # "bytes" that the compiler of the playground has, where the playground is made
+editor = {}  # where the playground is made: the "bytes" of its compiler, and "more" that some programs need
 failed = {}  # the errors of programs that do not compile for their pages
 pages = ["web/front.md", "README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
@@ -404,9 +404,10 @@ def make_playground(folder):
     with (ROOT / BUILD / "playground.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["node", PLAYGROUND / "build.mjs", made, ROOT / BUILD / "playground"], check=True)
-    # What is fetched when somebody edits; files named check.… are fetched for the search for races only.
-    packed = [file for file in made.rglob("*.packed") if not file.name.startswith("check.")]
-    editor["bytes"] = sum(file.stat().st_size for file in packed)
+    sizes = {file.name: file.stat().st_size for file in made.rglob("*.packed")}
+    # Fetched for the search for races, and for kernels whose threads wait
+    editor["more"] = sum(size for name, size in sizes.items() if re.match("check|binaryen", name))
+    editor["bytes"] = sum(sizes.values()) - editor["more"]
     settings = "--bundle", "--minify", "--format=iife", "--global-name=playground", "--log-level=warning"
     tool = modules / "esbuild-wasm/bin/esbuild"
     subprocess.run([tool, PLAYGROUND / "editor.js", *settings, f"--outfile={made}/editor.js"], check=True)
@@ -425,16 +426,23 @@ def exercise_page(given):
     """The page in which a reader writes an exercise."""
     about = "Write what the comments <code>Task:</code> ask for. <em>Run</em> compiles it, and its check says whether it is right."
     about += f" The browser keeps it; <em>Download</em> gives the file that <code>make grade</code> takes. {hints(given)}"
-    options = drawn(given.program, given.options)
-    settings = {"program": f"my/{given.name}", "options": options, "open": "", "exercise": ""}
+    options = drawn(given.program, given.options or given.program.web)
+    check = "" if "(race)" in given.program.check.split(" | ")[0] else "check"  # whether races are looked for
+    settings = {"program": f"my/{given.name}", "options": options, "open": "", "exercise": check}
     text = coloured(given.written(), "exercise.cu", linespans="L")
     head = f"<h1>Exercise {given.name}</h1>\n<p>{escape(given.program.title)}</p><p>{about}</p>\n"
     return head + runner("../..", settings) + text
 
 
 def list_of_exercises(every):
-    item = '<li data-exercise="my/{0}"><a href="my/{0}.html">{0}</a> {1}, {2}</li>'.format
-    items = "".join(item(one.name, one.stars() * "★", escape(one.program.title)) for one in every)
+    here = '<li data-exercise="my/{0}"><a href="my/{0}.html">{0}</a> {1}, {2}</li>'.format
+    not_here = '<li><a href="{0}.cu.html">{0}</a> {1}, {2}: not in a page, it needs {3}</li>'.format
+    items = ""
+    for one in every:
+        reason = escape(why_not(one.program))
+        items += (not_here if reason else here)(
+            one.name, one.stars() * "★", escape(one.program.title), reason
+        )
     script = '<script src="playground/progress.js" defer></script>'
     return f'<h1>Exercises</h1>\n<p id="count"></p><ol class="exercises">{items}</ol>{script}'
 
@@ -461,10 +469,11 @@ def main():
 
     if editor:
         put(folder / "playground.html", playground(), "playground", POLICY)
-        own = [one for one in exercises.exercises() if not why_not(one.program)]
-        for one in own:
-            put(folder / f"my/{one.name}.html", exercise_page(one), "exercise", POLICY)
-        put(folder / "exercises.html", list_of_exercises(own), "exercises", POLICY)
+        every = exercises.exercises()
+        for one in every:
+            if not why_not(one.program):
+                put(folder / f"my/{one.name}.html", exercise_page(one), "exercise", POLICY)
+        put(folder / "exercises.html", list_of_exercises(every), "exercises", POLICY)
         shutil.copyfile(PLAYGROUND / "offline.js", folder / "offline.js")
         shutil.copyfile(PLAYGROUND / "progress.js", folder / "playground/progress.js")
     for path in pages:  # linked() appends to this list during the loop

@@ -180,6 +180,8 @@ async function run() {
         const means = own ? "ended" : MEANING[status]; // what a reader wrote may verify nothing
         state.textContent = (typeof status === "number" ? `status ${status}${means ? `: ${means}` : ""}` : status) +
             (seconds ? `, ${seconds.toFixed(2)} s` : "") + says;
+        if (editor) // on a phone they are below the text
+            [editor.list, canvas, output].find(one => !one.hidden).scrollIntoView({block: "nearest"});
     } catch (error) {
         state.textContent = `cannot load the program: ${error.message ?? name}`;
     }
@@ -189,10 +191,11 @@ async function run() {
         run();
 }
 
-const size = +panel.dataset.bytes ? `: ${Math.ceil(panel.dataset.bytes / 1e6)} MB` : "";
+const mb = bytes => `${Math.ceil(bytes / 1e6)} MB`, {bytes, more} = panel.dataset;
 panel.insertAdjacentHTML("beforeend", `<canvas hidden role="img" aria-label="picture"></canvas>
     <form><p><button>Run</button><button type="button" disabled>Stop</button><button type="button">Edit</button>
-    <span role="status"></span></p><p hidden>To edit, the compiler is fetched once${size}.</p></form>
+    <span role="status"></span></p><p hidden>To edit, the compiler is fetched once: ${mb(bytes)}, and ${mb(more)} more
+    when races are looked for or the threads of a kernel wait.</p></form>
     <pre hidden tabindex="0" aria-label="output"></pre>`);
 const [canvas, form, output] = [...panel.children].slice(-3), image = panel.querySelector("img");
 const [go, stop, change, state] = form.firstChild.children;

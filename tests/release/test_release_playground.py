@@ -29,7 +29,7 @@ onmessage = ({data: {run}}) => {
     say({progress: {what: "compiles", done: 0, total: 0}});
     const at = run.text.split("\\n").findIndex(line => line.includes("MISTAKE"));
     if (at >= 0) {
-        say({diagnostics: [{line: at + 1, column: 10, text: "expected ';' <b>", severity: "error"},
+        say({diagnostics: [{line: at + 1, column: run.text.includes("FAR") ? 99 : 10, text: "expected ';' <b>", severity: "error"},
             {line: 9999, column: 1, text: "unused", severity: "warning"}]});
         return say({end: {status: 1, times: {}}});
     }
@@ -49,8 +49,8 @@ KIT = """const content = () => document.querySelector(".cm-content"), shows = te
     const begin = async () => { await until(content); content().focus(); };
     const ran = async () => { go.click(); await until(() => !go.disabled); };
     const typed = async text => { type(text); await until(() => shows(text)); };
-    const inner = async src => {
-        const frame = Object.assign(document.createElement("iframe"), {src, width: 390, height: 600});
+    const inner = async (src, width = 390) => {
+        const frame = Object.assign(document.createElement("iframe"), {src, width, height: 600});
         document.body.append(frame);
         const find = what => frame.contentDocument.querySelector(what);
         await until(() => find("#run button"));
@@ -109,21 +109,45 @@ def test_a_program_is_changed_compiled_and_run(site, play):
     assert rest == "in two parts\n" and picture == [255, 0, 0, 255, 0, 0, 255, 255]
 
 
-def test_pages_pass_a_name_for_the_picture(site):
+def test_pages_have_options(site):
+    """A name for the picture, and for an exercise those of a quick run; races are looked for unless it has them on purpose."""
     for name, expected in ("chapter04/julia_gpu", "picture.ppm"), ("chapter05/ripple", "frame-%04d.ppm"):
         options = re.search('data-options="([^"]*)"', (site / f"{name}.cu.html").read_text())[1]
         assert options.endswith(f"--output={expected}")
+    exercises = {
+        name: re.search(
+            'data-options="(.*?)".* data-exercise="(.*?)"', (site / f"my/{name}.html").read_text()
+        ).groups()
+        for name in ("chapter05/dot", "chapter09/atomics_race")
+    }
+    assert exercises == {
+        "chapter05/dot": ("--size 300", "check"),
+        "chapter09/atomics_race": ("--blocks 64", ""),
+    }  # which has races
     assert 'id="run"' not in (site / "chapter08/ripple.cu.html").read_text()  # it needs OpenGL
     assert '<a href="../playground.html">' in (site / "chapter08/ripple.cu.html").read_text()
 
 
+def test_pages_have_the_size_of_what_is_fetched(site):
+    """Large files are compressed. Some are fetched only for the search for races and for kernels whose threads wait."""
+    sizes = {file.name: file.stat().st_size for file in (site / "playground").rglob("*") if file.is_file()}
+    assert max(size for name, size in sizes.items() if not name.endswith(".packed")) < 600_000
+    more = "check.ii.packed", "check.macros.packed", "check.pch.packed", "binaryen.js.packed"
+    always = sum(size for name, size in sizes.items() if name.endswith(".packed") and name not in more)
+    page = (site / "my/chapter05/dot.html").read_text()
+    assert f'data-bytes="{always}"' in page and f'data-more="{sum(map(sizes.get, more))}"' in page
+
+
 def test_errors_are_at_their_lines(play):
-    """A list has them too, for the keyboard and for touch; its buttons lead to the line. They leave with the next run."""
-    state, listed, marked, line, left, options = play(
+    """A list has them too, for the keyboard and for touch; its buttons lead to the line. They leave with the next run. A column beyond the
+    line marks all of it."""
+    far, state, listed, marked, line, left, options = play(
         "playground.html",
-        """await begin(); await typed("\\n\\n/* ² */ MISTAKE\\n"); await ran();
+        """await begin(); await typed("    FAR MISTAKE\\n"); await ran();
+        const range = () => document.querySelector(".cm-lintRange-error").innerText, far = range();
+        button("Reset").click(); content().focus(); await typed("\\n\\n/* ² */ MISTAKE\\n"); await ran();
         const list = [...document.querySelectorAll("#run li button")];
-        const said = [state.textContent, list.map(one => one.innerText), document.querySelector(".cm-lintRange-error").innerText];
+        const said = [far, state.textContent, list.map(one => one.innerText), range()];
         list[0].click(); await until(() => document.activeElement === content());
         const line = getSelection().anchorNode.parentElement.closest(".cm-line").innerText;
         button("Reset").click(); form.querySelector("[type=checkbox]").click();
@@ -131,7 +155,7 @@ def test_errors_are_at_their_lines(play):
         await ran();
         return [...said, line, document.querySelectorAll("#run li").length, output.textContent.split("\\n")[0]];""",
     )
-    assert state == "does not compile: 1 error"
+    assert far == "FAR MISTAKE" and state == "does not compile: 1 error"
     assert listed == ["line 3: expected ';' <b>", "line 9999: unused"]
     assert marked == "MISTAKE" and line == "/* ² */ MISTAKE" and left == 0
     run = json.loads(options)
@@ -207,8 +231,9 @@ def test_a_link_that_is_wrong(play, link):
 
 
 def test_on_a_phone(play):
-    """At 390 pixels nothing is wider than the screen, numbers stand beside their lines, and the buttons stay on the screen."""
-    wide, apart, top, code = play(
+    """At 390 pixels nothing is wider than the screen, numbers stand beside their lines, the buttons are 40 pixels high and stay on the
+    screen, and after a run the picture is there."""
+    wide, apart, top, code, high, low = play(
         "blank.html",
         """const [, page] = await inner("chapter05/dot.cu.html"), all = what => [...page.querySelectorAll(what)];
         page.querySelector(".cm-editor").scrollIntoView(); // it measures only lines on the screen
@@ -216,10 +241,27 @@ def test_on_a_phone(play):
         page.querySelector(".cm-content").scrollIntoView({block: "end"});
         const tops = what => all(what).filter(one => one.offsetHeight).map(one => one.getBoundingClientRect().top);
         const lines = tops(".cm-line"), numbers = tops(".cm-lineNumbers .cm-gutterElement");
-        return [page.documentElement.scrollWidth, Math.max(...lines.slice(0, 9).map((at, i) => Math.abs(at - numbers[i]))),
-            page.querySelector("#run form > p button").getBoundingClientRect().top, page.querySelector(".cm-editor").offsetWidth];""",
+        const first = [page.documentElement.scrollWidth, Math.max(...lines.slice(0, 9).map((at, i) => Math.abs(at - numbers[i]))),
+            page.querySelector("#run form > p button").getBoundingClientRect().top, page.querySelector(".cm-editor").offsetWidth,
+            Math.min(...all("#run form button").map(one => one.offsetHeight || 40))];
+        all("#run form")[0].requestSubmit(); await until(() => all("#run [role=status]")[0].textContent.startsWith("status"));
+        return [...first, all("canvas")[0].getBoundingClientRect().bottom];""",
     )
-    assert wide <= 390 and apart < 3 and 0 <= top < 600 and 300 < code <= 390
+    assert wide <= 390 and apart < 3 and 0 <= top < 600 and 300 < code <= 390 and high >= 40 and 0 < low < 601
+
+
+def test_on_a_wide_screen(play):
+    """Picture and output are beside the editor and begin where it does, before and after a run."""
+    before, after = play(
+        "blank.html",
+        """const [, page] = await inner("chapter04/julia_gpu.cu.html", 1300), find = what => page.querySelector(what);
+        const box = what => find(what).getBoundingClientRect(), said = find("#run [role=status]");
+        const apart = what => [box(what).top - box(".cm-editor").top, box(what).left > box(".cm-editor").right];
+        const before = apart("#run > img");
+        find("#run form").requestSubmit(); await until(() => said.textContent.startsWith("status"));
+        return [before, [...apart("#run > pre"), box("canvas").top - box("#run > pre").bottom]];""",
+    )
+    assert abs(before[0]) < 5 and before[1] and abs(after[0]) < 5 and after[1] and after[2] < 20
 
 
 def test_the_keyboard_reaches_everything(play):
@@ -237,18 +279,20 @@ def test_the_keyboard_reaches_everything(play):
 
 
 def test_exercises_are_listed(play):
-    """With what the browser has seen of them"""
-    state, count, listed = play(
+    """With what the browser has seen of them, and what others need that a page does not have"""
+    state, count, listed, without = play(
         "blank.html",
         """const [, page] = await inner("my/chapter05/dot.html"), said = page.querySelector("#run [role=status]");
         page.querySelector("#run form").requestSubmit(); await until(() => said.textContent.startsWith("status"));
         const list = Object.assign(document.createElement("iframe"), {src: "exercises.html"}), find = what =>
             list.contentDocument?.querySelector(what)?.textContent;
         document.body.append(list); await until(() => find("#count"));
-        return [said.textContent, find("#count"), find("[data-exercise='my/chapter05/dot']")];""",
+        return [said.textContent, find("#count"), find("[data-exercise='my/chapter05/dot']"),
+            find("li:has([href='chapter08/ripple.cu.html'])")];""",
     )
     assert state.startswith("status 0: result verified")
     assert count.startswith("1 of ") and listed.endswith(": done")
+    assert without.endswith("not in a page, it needs OpenGL")
 
 
 def test_a_second_visit_needs_no_network(play):
@@ -315,13 +359,15 @@ def text_of(name):
 
 
 def test_programs_run(compiled):
-    """They print that their results are right, and end with status 0; julia_gpu hands out its picture."""
+    """They print that their results are right, line by line, and end with status 0; julia_gpu hands out its picture."""
     presets = {program.name: program.check.split(" | ")[0].split() for program in helpers.programs()}
     runs = ({"text": text_of(name), "name": f"{name}.cu", "args": presets[name]} for name in PROGRAMS)
     answers = compiled(*runs)
     for name, messages in zip(PROGRAMS, answers):
         assert told(messages, "end")[0]["status"] == 0, (name, messages)
-    assert told(answers[1], "file")
+    assert told(answers[1], "file") and any(
+        re.fullmatch("wrote .*\n", text) for text in told(answers[1], "out")
+    )
     assert "Does GPU value" in "".join(told(answers[2], "out"))
 
 
@@ -374,23 +420,36 @@ def test_errors_name_the_line(compiled):
 
 
 def test_the_pages_compile(play):
-    """A loop that does not end is stopped, after which the compiler need not be fetched again; a mistake is at its line."""
+    """Loops that do not end, in main, in a kernel and in one whose threads wait, are stopped, after which the compiler need not be fetched
+    again; a mistake is at its line."""
     asked, dot = [], "// again\n" + text_of("chapter05/dot")
-    endless = '#include <stdio.h>\nint main() {\n    puts("begins");\n    for (;;) {}\n}\n'
+    endless = """// %s
+        #include <stdio.h>
+        __global__ void kernel(volatile int *p) { for (;;) { %s } }
+        int main() { int *p; cudaMallocManaged(&p, 4); puts("begins"); %s; cudaDeviceSynchronize(); }"""
+    loops = [
+        endless % ("main", "", "for (;;) {}"),
+        endless % ("kernel", "", "kernel<<<1, 32>>>(p)"),
+        endless % ("fibers", "if (!*p) __syncthreads();", "kernel<<<1, 32>>>(p)"),
+    ]
     right, printed, stopped, wrong, lines = play(
         "chapter05/dot.cu.html",
         f"""change.click(); await begin(); await ran(); const right = [state.textContent, output.textContent];
         const load = async text => {{
             location.hash = await playground.fragment(text, ""); await until(() => shows(text.split("\\n")[0])); }};
-        await load({json.dumps(endless)}); go.click(); await until(() => output.textContent.includes("begins")); stop.click();
-        await until(() => !go.disabled); const stopped = state.textContent;
+        const stopped = [];
+        for (const text of {json.dumps(loops)}) {{
+            await load(text); go.click(); await until(() => output.textContent.includes("begins")); stop.click();
+            await until(() => !go.disabled); stopped.push(state.textContent);
+        }}
         await load({json.dumps(dot.replace("HANDLE_LAUNCH();", "HANDLE_LAUNCH()", 1))}); await ran();
         return [...right, stopped, state.textContent, [...document.querySelectorAll("#run li")].map(one => one.innerText)];""",
         asked,
         instead={},
     )
     assert right.startswith("status 0: ended") and "Does GPU value" in printed
-    assert stopped.startswith("stopped, ") and wrong.startswith("does not compile: 1 error")
+    assert [state.partition(",")[0] for state in stopped] == ["stopped"] * 3
+    assert wrong.startswith("does not compile: 1 error")
     line = dot[: dot.index("HANDLE_LAUNCH();")].count("\n") + 1
     assert lines == [f"line {line}: expected ';' after expression"]
     assert sum("llvm.core.wasm" in path for path in asked) == 1

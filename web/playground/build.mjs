@@ -113,7 +113,8 @@ for (const [kind, more] of Object.entries({prelude: {defines: [], options: []}, 
 
 for (const name of ["pipeline.js", "wasi.js", "worker.js"])
     cpSync(join(HERE, name), join(OUT, name));
-cpSync(join(HERE, "node_modules/binaryen/index.js"), join(OUT, "binaryen.js"));
+writeFileSync(join(OUT, "package.json"), '{"type": "module"}\n'); // for run.mjs: node before 20.19 takes these files for CommonJS
+write("binaryen.js", readFileSync(join(HERE, "node_modules/binaryen/index.js")));
 
 // ---- clang, without the headers of other processors and languages ----
 

@@ -67,13 +67,13 @@ function extensions(run, changed) {
     ];
 }
 
-// Columns count bytes of UTF-8, as clang's do.
+// Columns count bytes of UTF-8, as clang's do. In a kernel they are those of its translation: one beyond the line marks all of it.
 function place(doc, {line, column, text, severity}) {
-    const at = doc.line(Math.min(Math.max(line, 1), doc.lines));
-    const before = new TextEncoder().encode(at.text).subarray(0, Math.max(column, 1) - 1);
-    const from = at.from + Math.min(new TextDecoder().decode(before).length, at.length);
-    const word = /^\w+|^./.exec(at.text.slice(from - at.from));
-    return {from, to: from + (word ? word[0].length : 0), message: text, severity: /^(error|warning)$/.test(severity) ? severity : "info"};
+    const at = doc.line(Math.min(Math.max(line, 1), doc.lines)), bytes = new TextEncoder().encode(at.text);
+    const beyond = column - 1 > bytes.length, before = new TextDecoder().decode(bytes.subarray(0, Math.max(column, 1) - 1));
+    const from = at.from + (beyond ? at.text.search(/\S|$/) : before.length);
+    const [word = ""] = (beyond ? /.*/ : /^\w+|^./).exec(at.text.slice(from - at.from)) ?? [];
+    return {from, to: from + word.length, message: text, severity: /^(error|warning)$/.test(severity) ? severity : "info"};
 }
 
 // Starts the service worker, and has it keep what this page has fetched already. What is fetched later goes through it.
@@ -164,7 +164,7 @@ export async function open({panel, form, stop, state, output, add, options}) {
         add(state, "a", {href}, "link to this text");
         state.append(copied ?? "");
     };
-    check.checked = exercise !== undefined;
+    check.checked = exercise === "check";
     const fetched = form.children[1], progress = document.createElement("progress");
     Object.assign(progress, {hidden: true, ariaLabel: "the compiler is fetched"});
     state.after(progress);
@@ -179,8 +179,8 @@ export async function open({panel, form, stop, state, output, add, options}) {
             warm();
     })})});
     // Signs that keyboards of phones hide; site.css shows them on touch screens. The editor keeps the focus, so that the keyboard stays.
-    const signs = add(panel, "p", {className: "signs", role: "group", ariaLabel: "signs to insert"});
-    box.before(signs);
+    const signs = add(box, "p", {className: "signs", role: "group", ariaLabel: "signs to insert"});
+    box.prepend(signs);
     for (const sign of "{}()[]<>;=*&#")
         add(signs, "button", {type: "button", onpointerdown: event => event.preventDefault(), onclick: () =>
             view.dispatch(view.state.replaceSelection(sign), {userEvent: "input.type", scrollIntoView: true})}, sign);
@@ -260,7 +260,6 @@ export async function open({panel, form, stop, state, output, add, options}) {
                 clearTimeout(timer);
                 end(kill);
                 resolve({status, ...more});
-                requestAnimationFrame(() => (list.hidden ? output : list).scrollIntoView({block: "nearest"})); // below, on a phone
             };
             // The compiler does not listen while it works, so it is ended too, unless the program runs.
             const quit = why => {
@@ -303,5 +302,5 @@ export async function open({panel, form, stop, state, output, add, options}) {
     }
 
     const words = () => (line.value.match(/"[^"]*"|\S+/g) ?? []).map(word => word.replaceAll('"', ""));
-    return {start, words, warm, focus: () => view.focus()};
+    return {start, words, warm, list, focus: () => view.focus()};
 }

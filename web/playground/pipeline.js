@@ -60,7 +60,7 @@ export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld
 export function translate(module, text, device, options = []) {
     const files = new Map([["in.ii", encode(text)], ...device ? [["device.ii", encode(device)]] : []]), said = [];
     const args = [...options, ...device ? ["-d", "device.ii"] : [], "-o", "out.ii", "in.ii"]; // without GNU, options come first
-    const write = (number, bytes) => said.push(decode(bytes.slice()));
+    const write = (number, bytes) => said.push(decode(bytes));
     const status = run(module, {args: Object.assign(args, {name: "cu2cpp"}), files, write});
     return {status, text: files.has("out.ii") && !status ? decode(files.get("out.ii")) : "", said: said.join("")};
 }
@@ -82,14 +82,15 @@ export function diagnose(said, name) {
 }
 
 export class Pipeline {
-    // `unpacked(url)` resolves to a response with the bytes of a file that build.mjs has written into the folder.
-    static async start(folder, unpacked) {
+    // `unpacked(url)` resolves to a response with the bytes of a file that build.mjs has written into the folder, importBinaryen(url) to
+    // the module binaryen.js of it.
+    static async start(folder, unpacked, importBinaryen) {
         globalThis.unpacked = unpacked; // build.mjs has made @yowasp/clang call it
         const own = new Pipeline, {runLLVM} = await import(new URL("clang/bundle.js", folder));
         const load = async name => new Uint8Array(await (await unpacked(new URL(name, folder))).arrayBuffer());
         const [, headers, translator, library, prelude] = await Promise.all([runLLVM(null, {}, {fetchProgress() {}}),
             ...["headers.json", "cu2cpp.wasm", "library.a"].map(load), own.loadPrelude("prelude", load)]);
-        return Object.assign(own, {folder, runLLVM, load, library, headers: JSON.parse(decode(headers)), prelude,
+        return Object.assign(own, {folder, importBinaryen, runLLVM, load, library, headers: JSON.parse(decode(headers)), prelude,
             translator: await WebAssembly.compile(translator)});
     }
 
@@ -165,7 +166,7 @@ export class Pipeline {
 
     // Asyncify makes it possible to leave the functions that call swap() of wasi.js, and to continue them.
     async withSwitches(program) {
-        const {default: binaryen} = await (this.binaryen ??= import(new URL("binaryen.js", this.folder)));
+        const {default: binaryen} = await (this.binaryen ??= this.importBinaryen(new URL("binaryen.js", this.folder)));
         const module = binaryen.readBinary(program);
         const {MutableGlobals, NontrappingFPToInt, SignExt, BulkMemory, BulkMemoryOpt, Multivalue, ReferenceTypes} = binaryen.Features;
         module.setFeatures(MutableGlobals | NontrappingFPToInt | SignExt | BulkMemory | BulkMemoryOpt | Multivalue | ReferenceTypes);
@@ -198,7 +199,7 @@ export function execute({module, name = "program.cu", args = [], exercise}, post
         printed += bytes.length;
         if (printed > MOST_OUTPUT)
             throw new Exit("more than 1 MB of output");
-        const text = decoders[number].decode(bytes.slice(), {stream: true});
+        const text = decoders[number].decode(bytes, {stream: true});
         if (text)
             post({[number === 1 ? "out" : "err"]: text});
     };

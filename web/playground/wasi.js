@@ -87,12 +87,12 @@ export function run(module, {args, files = new Map, write, renamed, exercise}) {
         return 0;
     }
     function put(fd, list, count, result, at) {
-        const file = open.get(fd);
+        const file = open.get(fd), printed = new File;
         if (!file && fd !== 1 && fd !== 2)
             return BADF;
         set32(result, each(list, count, part => {
             if (!file)
-                write(fd, part);
+                printed.write(printed.size, part);
             else if ((stored += part.length) > MOST_STORED)
                 throw new Exit("more than 1 GB of files");
             else if (at === undefined) {
@@ -102,6 +102,8 @@ export function run(module, {args, files = new Map, write, renamed, exercise}) {
                 file.file.write(at, part);
             return part.length;
         }));
+        if (printed.size)
+            write(fd, printed.read()); // a line as a whole
         return 0;
     }
     const wasi = {

@@ -17,10 +17,11 @@ function compiler() {
         if (!answer.ok)
             throw new Error(`${url}: ${answer.status}`);
         const count = new TransformStream({transform(part, rest) {
-            post({progress: {what, done: done = Math.min(done + part.length, total), total}});
+            if (done < total)
+                post({progress: {what, done: done = Math.min(done + part.length, total), total}});
             rest.enqueue(part);
         }});
-        const type = url.pathname.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
+        const type = url.pathname.endsWith(".wasm") ? "application/wasm" : "text/javascript"; // others are taken as bytes
         const body = answer.body.pipeThrough(count).pipeThrough(new DecompressionStream("gzip"));
         return new Response(body, {headers: {"content-type": type}});
     }
@@ -39,7 +40,8 @@ function compiler() {
         worker.postMessage(program);
     });
 
-    const ready = Pipeline.start(new URL("./", import.meta.url), unpacked);
+    const importBinaryen = async url => import(URL.createObjectURL(await (await unpacked(url)).blob()));
+    const ready = Pipeline.start(new URL("./", import.meta.url), unpacked, importBinaryen);
     ready.then(pipeline => asked || pipeline.compile({text: "int main() {}\n", name: "empty.cu"})).catch(() => {});
     return async data => {
         if (data.stop)
