@@ -168,6 +168,7 @@ int main(int argc, char **argv) {
 
 static int *source;              // random ints, which all tests copy
 static double read_ms, write_ms; // of the host, in the memory that was tested last
+static int checked;              // tests of that memory that have called check_copy(): up and down
 
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Times copies to the device and back.", TIMES,
@@ -196,6 +197,7 @@ static void fill(int *a, int *dev_a, bool up) {
 static void check_kind(const void *a, bool pinned) {
     cudaPointerAttributes memory;
     HANDLE_ERROR(cudaPointerGetAttributes(&memory, a));
+    checked++;
     ok = check_value("page-locked memory", memory.type == cudaMemoryTypeHost, pinned, 0) && ok;
 }
 
@@ -223,6 +225,8 @@ static void check_copy(const char *name, int *a, int *dev_a, bool up) {
 }
 
 static void print_host_rates(void) {
+    ok = check_value("tests that called check_copy()", checked, 2, 0) && ok;
+    checked = 0;
     double MB = n * sizeof(int) / 1024.0 / 1024.0;
     printf("  %-28s %9.1f MB/s\n", "host reads:", MB / max_of(read_ms, 1e-6) * 1e3);
     printf("  %-28s %9.1f MB/s\n", "host writes:", MB / max_of(write_ms, 1e-6) * 1e3);

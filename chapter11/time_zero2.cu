@@ -177,7 +177,7 @@ void settings(int argc, char **argv) {
     blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 }
 
-static float kernel_ms; // of the last test
+static float kernel_ms; // of the last test; 0 before it calls check()
 
 // Times the kernel alone. Compares the sum with the closed form, and whether the kernel has read host memory.
 static void check(const char *name, float c, const float *dev_a, const float *dev_b, float *dev_partial_c) {
@@ -191,8 +191,10 @@ static void check(const char *name, float c, const float *dev_a, const float *de
 
 static void print_time(const char *name, float elapsedTime) {
     double bytes = 2.0 * n * sizeof(float); // both vectors are read
+    ok = check_value("tests that called check()", kernel_ms > 0, 1, 0) && ok;
     printf("Time using %s:  %3.1f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n", name, elapsedTime,
            bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
+    kernel_ms = 0;
 }
 
 // For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with as many

@@ -11,6 +11,7 @@ import pytest
 
 import helpers
 from browser import FIREFOX, dumped, needs_browser, visit
+from exercise import Exercise  # scripts/, which helpers adds to the path
 from trees import ROOT
 
 PLAYGROUND = ROOT / "web/playground"
@@ -379,16 +380,25 @@ def test_an_exercise_is_judged(compiled):
     racy = dot[:last] + dot[last + len(barrier) :]
     given = {"name": "my/chapter05/dot.cu", "args": ["--size", "300"], "check": True}
     some = dot.replace(barrier, f"if (threadIdx.x < 16) {barrier}", 1)
-    wrong, race, right, bounds, divergent, early = compiled(
+    table = Exercise("appendix_a/hashtable_gpu")  # whose check needs more than 1 GB
+    large = "\n".join(table.with_includes(line, "../../") for line in table.lines)
+    wrong, race, right, bounds, divergent, early, large = compiled(
         {**given, "text": dot.replace("cache[cacheIndex] += ", "cache[cacheIndex] -= ")},
         {**given, "text": racy},
         {**given, "text": dot},
         {**given, "text": dot.replace("cache[cacheIndex + i]", "cache[cacheIndex + 2 * i]")},
         {**given, "text": some, "exercise": True},
         {**given, "text": re.sub(r"(?m)^int main\(.*\{", r"\g<0> exit(0);", dot), "exercise": True},
+        {
+            **given,
+            "text": large,
+            "name": "my/appendix_a/hashtable_gpu.cu",
+            "args": ["--size", "20000"],
+            "exercise": True,
+        },
     )
-    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early)]
-    assert states == [1, 1, 0, 1, "ended before its check"]
+    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early, large)]
+    assert states == [1, 1, 0, 1, "ended before its check", 0]
     assert "divergent barrier" in "".join(told(divergent, "err")) and told(divergent, "end")[0]["status"]
     line = racy[: racy.index("cache[cacheIndex] += ")].count("\n") + 1
     assert re.search(rf"race in kernel dot, .* at dot.cu:{line}", "".join(told(race, "err")), re.S)

@@ -42,12 +42,9 @@ function write(name, content) {
 // ---- what programs include ----
 
 const stub = '#include "/headers/linux/linux.h"\n';
-const linux = {"linux.h": readFileSync(join(HERE, "linux.h"), "utf8"), sys: {}, emscripten: {}};
+const linux = {"linux.h": readFileSync(join(HERE, "linux.h"), "utf8")};
 for (const name of STUBS)
-    if (name.includes("/"))
-        linux[name.split("/")[0]][name.split("/")[1]] = stub;
-    else
-        linux[name] = stub;
+    place(linux, name, stub);
 mkdirSync(join(OUT, "clang"), {recursive: true});
 mkdirSync(BUILD, {recursive: true});
 rmSync(join(BUILD, "include"), {recursive: true, force: true});
@@ -77,7 +74,7 @@ async function objects(sources, files, options = []) {
 }
 
 const within = folder => readdirSync(join(ROOT, folder)).filter(name => /[.]c(pp)?$/.test(name)).map(name => `${folder}/${name}`);
-const sources = (...paths) => paths.reduce((all, path) => (place(all, path, tree(join(ROOT, path))), all), {headers: {linux}});
+const sources = (path, all = {headers: {linux}}) => (place(all, path, tree(join(ROOT, path))), all);
 const translator = await objects(sources("cucc/translate"), ["cucc/translate", "cucc/translate/loops"].flatMap(within),
     ["-I", "cucc/translate"]);
 const linked = await link(runLLVM, "out.wasm", Object.keys(translator), translator);
@@ -85,8 +82,7 @@ if (linked.status)
     throw new Error(linked.said);
 const cu2cpp = write("cu2cpp.wasm", linked.written["out.wasm"]);
 const runtime = within("cucc/runtime").filter(path => !path.endsWith("/gl.cpp")); // without OpenGL
-const cuda = {...sources("cucc/runtime")};
-cuda.headers.include = headers.include;
+const cuda = sources("cucc/runtime", {headers: {linux, include: headers.include}});
 const library = {
     ...await objects(cuda, runtime, ["-I", "cucc/runtime"]),
     ...await objects(sources("common"), within("common/lib"), ["-I", "common"]),

@@ -33,6 +33,7 @@ export const CHECK = {
 const LIBRARIES = ["-L/usr/lib/wasm32-wasip1", ..."c++ c++abi m wasi-emulated-signal wasi-emulated-process-clocks wasi-emulated-getpid c"
     .split(" ").map(name => `-l${name}`), "/usr/lib/wasm32-unknown-wasip1/libclang_rt.builtins.a"];
 export const MOST_OUTPUT = 1 << 20, MOST_MEMORY = 1 << 30;
+const MOST_CHECKED = 2 ** 32; // each word that a kernel accesses takes 60 bytes more
 
 const decode = bytes => new TextDecoder().decode(bytes), encode = text => new TextEncoder().encode(text);
 
@@ -51,10 +52,10 @@ export async function tool(runLLVM, args, files) {
     return {status, written, printed: printed.join(""), said: said.join("")};
 }
 
-export const link = (runLLVM, output, objects, files) => tool(runLLVM, ["wasm-ld", "-o", output,
+export const link = (runLLVM, output, objects, files, memory = MOST_MEMORY) => tool(runLLVM, ["wasm-ld", "-o", output,
     "/usr/lib/wasm32-wasip1/crt1-command.o", ...objects, ...LIBRARIES, "--strip-all", "--export-table",
     "--export=__stack_pointer", "-z", "stack-size=1048576",
-    `--max-memory=${MOST_MEMORY}`], files);
+    `--max-memory=${memory}`], files);
 
 // Runs cu2cpp; returns what it has written, and what it said.
 export function translate(module, text, device, options = []) {
@@ -152,7 +153,7 @@ export class Pipeline {
         if (object.status)
             return refused(object.said);
         const linked = await timed("links", () => link(runLLVM, "out.wasm", ["out.o", "library.a"],
-            {"out.o": object.written["out.o"], "library.a": this.library}));
+            {"out.o": object.written["out.o"], "library.a": this.library}, check ? MOST_CHECKED : MOST_MEMORY));
         if (linked.status)
             return refused(linked.said);
         let program = linked.written["out.wasm"];
