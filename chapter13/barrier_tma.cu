@@ -21,12 +21,13 @@
 #include <cuda.h>
 #include <cuda/barrier>
 #include "../common/book.h"
+#include "../common/timing.h" // median_ms()
 
 #pragma nv_diag_suppress static_var_with_dynamic_init // no warning for barriers in shared memory
 
-// A tile without its halo, for each pixel of which a block has a thread; the mean of 5 x 5 pixels
-const int WIDTH = 32, HEIGHT = 8, RADIUS = 2;
-const int ROW = WIDTH + 2 * RADIUS, ROWS = HEIGHT + 2 * RADIUS; // with the halo
+// A tile without its halo, for each pixel of which a block has a thread; the mean of 5 x 5 pixels; with the
+// halo
+const int WIDTH = 32, HEIGHT = 8, RADIUS = 2, ROW = WIDTH + 2 * RADIUS, ROWS = HEIGHT + 2 * RADIUS;
 
 // A row has a multiple of 16 bytes, as both kinds of copies need. The accelerator writes tiles at multiples
 // of 128 bytes: without alignas, the second element of an array of tiles would not begin at one.
@@ -38,8 +39,7 @@ typedef cuda::barrier<cuda::thread_scope_block> barrier;
 namespace cde = cuda::device::experimental;
 
 static size_t size = 1024; // --size
-template <class Launch>
-static bool check(const char *name, float *dev_out, const float *in, size_t pitch, Launch launch);
+static bool check(const char *name, float ms, float *dev_out, const float *in, size_t pitch);
 
 // The pixel of this thread. Row 0 of a tile is above its pixels, in the halo.
 __device__ void box(const Tile &tile, float *out, int size) {
@@ -122,10 +122,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_out, size * size * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, pitch * rows * sizeof(float), cudaMemcpyHostToDevice));
 
-    bool ok = check("rows", dev_out, in, pitch,
-                    [=] { box_rows<<<blocks, threads>>>(dev_in, pitch, dev_out, size); });
+    float ms = median_ms([=] { box_rows<<<blocks, threads>>>(dev_in, pitch, dev_out, size); });
+    bool ok = check("rows", ms, dev_out, in, pitch);
     CUtensorMap map = tensor_map(dev_in, pitch, rows);
-    ok = check("tile", dev_out, in, pitch, [=] { box_map<<<blocks, threads>>>(map, dev_out, size); }) && ok;
+    ms = median_ms([=] { box_map<<<blocks, threads>>>(map, dev_out, size); });
+    ok = check("tile", ms, dev_out, in, pitch) && ok;
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -148,13 +149,12 @@ void settings(int argc, char **argv) {
     require_memory(2 * pixels * sizeof(float), 2 * pixels * sizeof(float));
 }
 
-// Launches a kernel, prints its time, and checks what it has written. The kernel rounds once, in the
-// division: sums of 25 bytes are exact.
-template <class Launch>
-static bool check(const char *name, float *dev_out, const float *in, size_t pitch, Launch launch) {
-    HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); // NaN
-    print_share(name, median_ms(launch), 2 * size * size * sizeof(float));
+// Prints the time of a kernel, and checks what it has written; then overwrites that. The kernel rounds once,
+// in the division: sums of 25 bytes are exact.
+static bool check(const char *name, float ms, float *dev_out, const float *in, size_t pitch) {
+    print_share(name, ms, 2 * size * size * sizeof(float));
     const HostArray<float> out(dev_out, size * size);
+    HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); // NaN
     return check_floats(name, out, size * size, 0x1p-24, [&](size_t pixel) {
         const float *const corner = &in[pixel % size + pixel / size * pitch];
         double sum = 0;
