@@ -382,13 +382,14 @@ def test_an_exercise_is_judged(compiled):
     some = dot.replace(barrier, f"if (threadIdx.x < 16) {barrier}", 1)
     table = Exercise("appendix_a/hashtable_gpu")  # whose check needs more than 1 GB
     large = "\n".join(table.with_includes(line, "../../") for line in table.lines)
-    wrong, race, right, bounds, divergent, early, large = compiled(
+    wrong, race, right, bounds, divergent, early, unchecked, large = compiled(
         {**given, "text": dot.replace("cache[cacheIndex] += ", "cache[cacheIndex] -= ")},
         {**given, "text": racy},
         {**given, "text": dot},
         {**given, "text": dot.replace("cache[cacheIndex + i]", "cache[cacheIndex + 2 * i]")},
         {**given, "text": some, "exercise": True},
         {**given, "text": re.sub(r"(?m)^int main\(.*\{", r"\g<0> exit(0);", dot), "exercise": True},
+        {**given, "text": dot, "exercise": True, "check": False},
         {
             **given,
             "text": large,
@@ -397,12 +398,12 @@ def test_an_exercise_is_judged(compiled):
             "exercise": True,
         },
     )
-    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early, large)]
-    assert states == [1, 1, 0, 1, "ended before its check", 0]
+    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early, unchecked, large)]
+    assert states == [1, 1, 0, 1, "ended before its check", 0, 0]
     assert "divergent barrier" in "".join(told(divergent, "err")) and told(divergent, "end")[0]["status"]
     line = racy[: racy.index("cache[cacheIndex] += ")].count("\n") + 1
     assert re.search(rf"race in kernel dot, .* at dot.cu:{line}", "".join(told(race, "err")), re.S)
-    assert "race in" not in "".join(told(wrong, "err"))
+    assert "race in" not in "".join(told(wrong, "err")) and "make check" not in "".join(told(wrong, "err"))
     assert "shared memory cache" in "".join(told(bounds, "err"))
 
 

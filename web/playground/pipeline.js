@@ -104,7 +104,7 @@ export class Pipeline {
     }
 
     // Compiles and links a program. Returns {diagnostics, module, times}; without a module, the diagnostics say why.
-    async compile({text, name = "program.cu", check}, progress = () => {}) {
+    async compile({text, name = "program.cu", check, exercise}, progress = () => {}) {
         const {runLLVM} = this, times = {}, diagnostics = [];
         const timed = async (what, step) => {
             const start = performance.now();
@@ -157,9 +157,9 @@ export class Pipeline {
         if (linked.status)
             return refused(linked.said);
         let program = linked.written["out.wasm"];
-        // Whether the threads of a kernel wait, and it is not split into loops. cu2cpp says so.
+        // Whether the threads of a kernel wait, and it is not split into loops: cu2cpp says so. In an exercise all wait (CUDA_CPU_STRICT).
         const explain = () => translate(this.translator, whole, forDevice, ["-e"]).said;
-        if (check || input["in.ii"].includes("::cuda_cpu::Fibers") && / fibers: /.test(explain()))
+        if (check || exercise || input["in.ii"].includes("::cuda_cpu::Fibers") && / fibers: /.test(explain()))
             program = await timed("adds stack switches", () => this.withSwitches(program));
         const module = await timed("loads", () => WebAssembly.compile(program));
         return {diagnostics, module, times};
