@@ -90,7 +90,7 @@ static int only_fill, only_load;                      // --fill, --load; 0: all
 enum { LISTS_OF_BOOK, LISTS, SLOTS, OTHER };
 static int built; // the kind of table that the last run built
 static bool looked_up;
-static unsigned unused_key; // of no pair
+static unsigned unused_key; // a key that is in no pair
 static void make_table(void);
 static void allocate(void);
 static void fill_keys(int fill);
@@ -608,8 +608,8 @@ static const Rung builds[] = {
 };
 
 #ifdef HAVE_CUCO
-// The table of cuCollections: groups of GROUP threads probe as many slots at once. A key that no pair has
-// stands for an empty slot.
+// The hash table of cuCollections. Groups of GROUP threads probe GROUP slots at once. An empty slot has a key
+// that is in no pair.
 struct PairOf {
     const unsigned *keys, *values;
     __device__ cuco::pair<unsigned, unsigned> operator()(size_t i) const { return {keys[i], values[i]}; }

@@ -7,8 +7,8 @@
  *          the partial sums: blocks have no barrier in common, so none knows when all others are done, and
  *          32 numbers would keep a device nearly idle (docs/book-vs-today.md has the times).
  * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
- * Book:    5.3.1; R 7.3 (dot product, Fig. 7.8); C 3 (Dot-SM); C 3 (Dot-SM), numbers of
- *          blocks: --sweep
+ * Book:    5.3.1; R 7.3 (dot product, Fig. 7.8); C 3 (Dot-SM); C 3 (Dot-SM) with
+ *          other numbers of blocks: --sweep
  * Build:   nvcc -o dot chapter05/dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot --size 1M --sweep
  * Differs: the program compares the result with the closed form, within the error that rounding can cause.

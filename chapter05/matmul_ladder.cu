@@ -33,7 +33,7 @@
 #include <cublas_v2.h>
 #endif
 #ifdef HAVE_CUTLASS
-#pragma nv_diag_suppress 20015 // functions that are constexpr, of the host, in those of the device
+#pragma nv_diag_suppress 20015 // no warning: CUTLASS calls constexpr functions of the host in device code
 #include <cutlass/gemm/device/gemm.h>
 #endif
 
@@ -666,8 +666,8 @@ static void run_cublas_bfloat16(void) {
 #endif
 
 #ifdef HAVE_CUTLASS
-// Each float as a sum of two TF32 numbers: three products on the tensor cores (3xTF32). An access has WIDE
-// floats, so rows must have a multiple of that.
+// CUTLASS with 3xTF32: each float is a sum of two TF32 numbers, so a product of floats is three products on
+// the tensor cores. A load or store has WIDE floats, so n and k must be multiples of WIDE.
 template <int WIDE> static bool run_cutlass_wide(void) {
     using Rows = cutlass::layout::RowMajor;
     using Store = cutlass::epilogue::thread::LinearCombination<float, WIDE, float, float>;

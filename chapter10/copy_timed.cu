@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
 
 static int *source;              // random ints, which all tests copy
 static double read_ms, write_ms; // of the host, in the memory that was tested last
-static int checked;              // tests of that memory that have called check_copy(): up and down
+static int checked;              // how many tests of that memory have called check_copy(): 2 in all
 
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Times copies to the device and back.", TIMES,

@@ -394,8 +394,8 @@ template <class T, bool inclusive> static void run_cub(void) {
 }
 #endif
 
-// Whether there is a table of this scan and this type. Without --scan and --type there are two tables:
-// exclusive with int, and inclusive with float.
+// Whether --scan and --type ask for this scan of this type. Without both options the exclusive scan of ints
+// and the inclusive scan of floats are measured.
 static bool wanted(int scan, int type) {
     if (!scans && !types)
         return (scan == INCLUSIVE) == (type == FLOAT);

@@ -25,12 +25,12 @@
 
 #pragma nv_diag_suppress static_var_with_dynamic_init // no warning for barriers in shared memory
 
-// A tile without its halo, for each pixel of which a block has a thread; the mean of 5 x 5 pixels; with the
-// halo
+// A block computes a tile of WIDTH x HEIGHT pixels, one in each thread: the means of squares of 5 x 5 pixels.
+// With its halo of RADIUS pixels on each side a tile has ROWS x ROW pixels.
 const int WIDTH = 32, HEIGHT = 8, RADIUS = 2, ROW = WIDTH + 2 * RADIUS, ROWS = HEIGHT + 2 * RADIUS;
 
-// A row has a multiple of 16 bytes, as both kinds of copies need. The accelerator writes tiles at multiples
-// of 128 bytes: without alignas, the second element of an array of tiles would not begin at one.
+// A tile in shared memory. A row has a multiple of 16 bytes, and the tile begins at a multiple of 128 bytes:
+// the Tensor Memory Accelerator needs both.
 struct alignas(128) Tile {
     float pixel[ROWS][ROW];
 };
@@ -41,7 +41,7 @@ namespace cde = cuda::device::experimental;
 static size_t size = 1024; // --size
 static bool check(const char *name, float ms, float *dev_out, const float *in, size_t pitch);
 
-// The pixel of this thread. Row 0 of a tile is above its pixels, in the halo.
+// Computes the pixel of this thread from the tile. tile.pixel[0][0] is the upper left corner of the halo.
 __device__ void box(const Tile &tile, float *out, int size) {
     int x = threadIdx.x + blockIdx.x * WIDTH, y = threadIdx.y + blockIdx.y * HEIGHT;
     float sum = 0, side = 2 * RADIUS + 1;
@@ -52,7 +52,7 @@ __device__ void box(const Tile &tile, float *out, int size) {
         out[x + (size_t)y * size] = sum / (side * side);
 }
 
-// A tile is copied by rows: each of the first threads begins the copy of one.
+// Each of the first ROWS threads begins the asynchronous copy of a row of the tile.
 __global__ void box_rows(const float *in, size_t pitch, float *out, int size) {
     __shared__ Tile tile;
     __shared__ barrier copied;
@@ -66,36 +66,38 @@ __global__ void box_rows(const float *in, size_t pitch, float *out, int size) {
                            cuda::aligned_size_t<16>(sizeof(tile.pixel[t])), copied);
     barrier::arrival_token token = copied.arrive();
     // Here a thread could do something else that does not need the tile.
-    copied.wait(std::move(token)); // all have arrived, and the copies are complete
+    copied.wait(std::move(token)); // until all threads have arrived and the copies are complete
     box(tile, out, size);
 }
 
-// The same by a tensor map: a parameter that stays one (__grid_constant__), because its address must not be
-// that of a copy in local memory. Devices before 9.0 have none: for them this kernel is empty.
+// The same with one copy of the whole tile, by a tensor map. __grid_constant__: the instruction needs the
+// address of the parameter itself, and not that of a copy in local memory. Devices before compute
+// capability 9.0 have no tensor maps: for them this kernel is empty, and it is not launched.
 __global__ void box_map(const __grid_constant__ CUtensorMap map, float *out, int size) {
-#if defined(__CU2CPP__) || __CUDA_ARCH__ >= 900
+#ifdef __cccl_lib_local_barrier_arrive_tx // <cuda/barrier> has what follows: compute capability 9.0
     __shared__ Tile tile;
     __shared__ barrier copied;
     bool first = threadIdx.x + threadIdx.y == 0;
     if (first) {
         init(&copied, WIDTH * HEIGHT);
-        cde::fence_proxy_async_shared_cta(); // the accelerator, too, sees the barrier as it is now
+        cde::fence_proxy_async_shared_cta(); // orders init() before the accesses of the accelerator
     }
     __syncthreads();
 
-    if (first) { // one thread copies the tile, and announces the bytes that the barrier has to wait for
+    if (first) { // one thread begins the copy, and adds its bytes to what the barrier waits for
         cde::cp_async_bulk_tensor_2d_global_to_shared(&tile, &map, blockIdx.x * WIDTH, blockIdx.y * HEIGHT,
                                                       copied);
         cuda::device::barrier_expect_tx(copied, sizeof(tile.pixel));
     }
     barrier::arrival_token token = copied.arrive();
-    copied.wait(std::move(token)); // all have arrived, and the bytes too
+    copied.wait(std::move(token)); // until all threads and all bytes have arrived
     box(tile, out, size);
 #endif
 }
 
-// Encodes the map of an array of `rows` rows. cuTensorMapEncodeTiled is in the library of the driver; the
-// runtime finds it there, so that the program need not be linked with that library.
+// Encodes the tensor map of an array of rows x pitch floats. cuTensorMapEncodeTiled is a function of the
+// driver API. Its address comes from the runtime, so the program is not linked with the library of the
+// driver.
 static CUtensorMap tensor_map(float *dev_in, size_t pitch, size_t rows) {
     decltype(&cuTensorMapEncodeTiled) encode;
     HANDLE_ERROR(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
@@ -149,8 +151,9 @@ void settings(int argc, char **argv) {
     require_memory(2 * pixels * sizeof(float), 2 * pixels * sizeof(float));
 }
 
-// Prints the time of a kernel, and checks what it has written; then overwrites that. The kernel rounds once,
-// in the division: sums of 25 bytes are exact.
+// Prints the time of a kernel, and compares its output with the reference. Before that it overwrites the
+// output on the device, for the next kernel. The kernel rounds once, in the division: sums of 25 bytes are
+// exact.
 static bool check(const char *name, float ms, float *dev_out, const float *in, size_t pitch) {
     print_share(name, ms, 2 * size * size * sizeof(float));
     const HostArray<float> out(dev_out, size * size);
@@ -164,5 +167,5 @@ static bool check(const char *name, float ms, float *dev_out, const float *in, s
     });
 }
 
-// Task: none: what is to be written are calls that the other kernel has too. By hand: take out one wait, or
+// Task: none: each of its two kernels shows most of the other one. By hand: take out one wait(), or
 // barrier_expect_tx(), and see when the picture is wrong.

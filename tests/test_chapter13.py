@@ -49,8 +49,8 @@ MISTAKES = {
         ("HANDLE_ERROR(cudaLaunchHostFunc(data->stream, add_chunk, data));", ""),
     ],
     "chapter13/barrier_tma --size 150": [
-        ("copied.wait(std::move(token)); // all have arrived, and the copies are complete", ""),
-        ("copied.wait(std::move(token)); // all have arrived, and the bytes too", ""),
+        ("copied.wait(std::move(token)); // until all threads have arrived and the copies are complete", ""),
+        ("copied.wait(std::move(token)); // until all threads and all bytes have arrived", ""),
     ],
     "chapter13/graph_heat --size 100 --iterations 9": [
         ("update(&data, graphExec, slower);", ""),

@@ -20,14 +20,14 @@ static bool spoiled(size_t i, size_t n) {
 }
 
 #ifdef __wasm__
-static const bool has_make = false; // a page has a box for what make check does
+static const bool has_make = false; // in a page the box "look for races" does what make check does
 #else
 static const bool has_make = true;
 #endif
 
-// Prints the summary line of a failed check. Before that of the first one it prints a line that names make
-// check; the summary stays last, because scripts show the last line of stderr as the reason of a failure.
-// Returns whether the check passed.
+// Prints the summary line of a failed check, and before the first one a line that recommends make check. The
+// order matters: scripts show the last line of stderr as the reason of a failure. Returns whether the check
+// passed.
 static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
     static bool said;
     if (has_make && differ > 0 && !said && !options.inject_error)

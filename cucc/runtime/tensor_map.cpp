@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tensor maps, bulk copies of a box of the tensor that one describes, and the entry point of what makes one
+// Tensor maps: cuTensorMapEncodeTiled(), the copies of a box that a map describes, and
+// cudaGetDriverEntryPointByVersion(), by which programs call the former
 #include "block.h"
 #include <cuda.h>
 #include <dlfcn.h>
@@ -7,21 +8,22 @@
 namespace cuda_cpu {
 namespace {
 
-// What a CUtensorMap holds here
+// The contents of a CUtensorMap that has been encoded
 struct TensorMap {
-    static constexpr uint64_t mark = 0x7461'6d72'6f73'6e65; // of a map that has been encoded
+    static constexpr uint64_t mark = 0x7461'6d72'6f73'6e65; // the value of `encoded`
     uint64_t encoded;
     char *memory;
-    uint64_t stride[5];                          // bytes; that of the first dimension is an element's size
-    uint32_t last[5];                            // size - 1
-    uint8_t box_last[5], step[5], rank, swizzle; // box - 1; swizzle: the number of address bits that change
-    bool nan;                                    // outside the tensor, instead of 0
+    uint64_t stride[5]; // in bytes; stride[0] is the size of an element
+    uint32_t last[5];   // the last index in each dimension
+    uint8_t box_last[5], step[5], rank,
+        swizzle; // the last index in the box; number of address bits that change
+    bool nan;    // elements outside the tensor are NaN, not 0
 };
 static_assert(sizeof(TensorMap) <= sizeof(CUtensorMap));
 
 constexpr uint8_t bytes_of_type[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
 
-// What a box has outside the tensor: a NaN of this type with all bits of the fraction, or zeros
+// Writes an element of the box that is outside the tensor: 0, or a NaN whose fraction has all bits set
 void fill_outside(char *to, const TensorMap &t) {
     static constexpr unsigned char nan[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
     const size_t bytes = t.stride[0];
@@ -49,17 +51,18 @@ ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared,
     char *at = (char *)shared;
     unsigned i[5] = {};
     for (;;) { // the elements of the box, the first dimension fastest
-        const char *element = t.memory;
+        int64_t offset = 0;
         bool inside = true;
         for (unsigned d = 0; d < t.rank; ++d) {
             const int64_t x = (int64_t)coordinates[d] + i[d];
             inside = inside && x >= 0 && x <= t.last[d];
-            element += x * (int64_t)t.stride[d];
+            offset += x * (int64_t)t.stride[d];
         }
+        char *const element = inside ? t.memory + offset : nullptr;
         const uintptr_t line = (uintptr_t)at / 128 & ((1u << t.swizzle) - 1);
         char *const in_shared = (char *)((uintptr_t)at ^ line << 4);
         if (!to_shared && inside)
-            memcpy((char *)element, in_shared, t.stride[0]);
+            memcpy(element, in_shared, t.stride[0]);
         else if (to_shared && inside)
             memcpy(in_shared, element, t.stride[0]);
         else if (to_shared)
@@ -111,7 +114,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
             t.stride[d] = stride[d - 1];
         t.last[d] = (uint32_t)(size[d] - 1);
         t.box_last[d] = (uint8_t)(box[d] - 1);
-        t.step[d] = d ? (uint8_t)step[d] : 1; // that of the first dimension is ignored
+        t.step[d] = d ? (uint8_t)step[d] : 1; // CUDA ignores the step of the first dimension
     }
     const cuuint64_t row = box[0] * t.stride[0];
     if (row % 16 || (swizzle && row > 16u << (unsigned)swizzle))

@@ -62,7 +62,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
 cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device, int peer);
-// Of cuda.h's functions; all have version 13.0 here.
+// The address of a function of cuda.h by its name. The version is not looked at: there is one of each.
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned int version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Bulk copies (compute capability 9.0), a part of <cuda/barrier> and <cuda/ptx>:
-// cuda::device::memcpy_async_tx, the functions cp_async_bulk…, and barriers that also count bytes. A copy to
-// shared memory is done when all threads have arrived at its barrier, so that a thread that does not wait
-// reads old values. A copy to global memory is done at once. mbarrier objects that are no cuda::barrier do
-// not exist.
+// <cuda/ptx>, and the part of <cuda/barrier> for compute capability 9.0: bulk copies (memcpy_async_tx,
+// cp_async_bulk…), also by tensor maps, and transaction barriers, which count bytes too. A copy to shared
+// memory is made when all threads have arrived at its barrier, so that a thread that does not wait reads old
+// values. A copy to global memory is made at once. The functions of <cuda/ptx> for an mbarrier do not exist;
+// for copies, barrier_native_handle() gives the mbarrier of a cuda::barrier.
 #pragma once
 #include "synchronize.h"
 
 #include "letters_off.h"
+
+// <cuda/barrier> has these functions: CCCL's feature tests
+#define __cccl_lib_local_barrier_arrive_tx
+#define __cccl_lib_experimental_ctk12_cp_async_exposure
 
 struct CUtensorMap_st;
 typedef struct CUtensorMap_st CUtensorMap;
 
 namespace cuda_cpu {
 
-// tensor_map.cpp: copies between a box of a tensor, whose first element is at these coordinates, and shared
-// memory. Returns the number of bytes in shared memory.
+// Copies a box of a tensor to shared memory, or back. The coordinates are those of its first element. Returns
+// the bytes of the box in shared memory. (tensor_map.cpp)
 ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared);
 // Ends the program with a message if the addresses or the size are no multiples of 16.
 void check_bulk_copy(const void *to, const void *from, size_t bytes);

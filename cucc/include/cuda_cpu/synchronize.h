@@ -65,9 +65,10 @@ class barrier {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_HERE);
     }
-    // For bulk.h, of one block: the phase also waits for this number of bytes.
+    // For bulk.h, in barriers of one block: the phase also waits for this number of bytes.
     void expect_bytes(ptrdiff_t n) { bytes += n; }
-    // copy() copies and returns the number of bytes. It is called when all have arrived.
+    // Keeps a bulk copy until all threads of the phase have arrived, and then calls copy(), which returns the
+    // number of bytes that it has copied.
     template <class F> void copy_later(F copy) {
         struct of_f : cuda_cpu_detail::late_copy {
             F copy;
@@ -89,7 +90,7 @@ class barrier {
             delete copy;
         }
         if (bytes)
-            return; // of copies that have not been started
+            return; // copies that have not begun have to bring these bytes
         completion();
         __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
         __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);

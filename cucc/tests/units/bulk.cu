@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bulk copies, by size and by tensor map, and the barriers that count their bytes (compute capability 9.0).
+// Bulk copies of contiguous bytes and by tensor maps, and transaction barriers (compute capability 9.0)
 #include <cuda.h>
 #include <cuda/barrier>
 #include <cuda/ptx>
@@ -12,7 +12,7 @@ namespace ptx = cuda::ptx;
 
 #pragma nv_diag_suppress static_var_with_dynamic_init
 
-// ---- copies of so many bytes ----
+// ---- copies of contiguous bytes ----
 
 enum Way { by_memcpy, by_function, by_ptx };
 

@@ -131,7 +131,8 @@ TEST(after_many_launches_and_in_threads) {
         volatile int *const p = zeros();
         for (int i = 0; i < 3000; i++)
             count_up<<<1, 1>>>((int *)p, 100);
-        for (int i = 0; i < 5000; i++) { // until it is denied: how soon depends on what mprotect() costs
+        for (int i = 0; i < 5000;
+             i++) { // until access is denied; when that is depends on the time that mprotect() takes
             count_slowly<<<1, 8>>>((int *)p);
             (void)p[1];
         }

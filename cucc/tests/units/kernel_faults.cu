@@ -457,7 +457,7 @@ TEST(lanes_that_do_not_exist) {
     EXPECT(good(partial_warp, 45));
 }
 
-// The bytes of a bulk copy that is waited for, or not
+// Copies `bytes` bytes by a bulk copy, and reads them after the wait, or without one.
 __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
     typedef cuda::barrier<cuda::thread_scope_block> Barrier;
     __shared__ alignas(16) int to[32];
@@ -474,7 +474,7 @@ __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
     if (wait)
         bar.wait(std::move(token));
     out[threadIdx.x] = to[threadIdx.x];
-    bar.arrive_and_wait(); // the second phase: the copy must not end after the kernel
+    bar.arrive_and_wait(); // the copy must not end after the kernel
 }
 
 TEST(bulk_copies) {

@@ -82,9 +82,9 @@ static int clamp_to(double i, int n) {
     return i < 0 ? 0 : i >= n ? n - 1 : (int)std::floor(i);
 }
 
-// Of up to three dimensions, with a filter and clamped coordinates; a size of 0 leaves the dimension out.
-// Coordinates are in texels. In two dimensions the weight of the last corner is rounded to 256ths, and the
-// others follow from the sums.
+// The reference of a linear filter in one to three dimensions, with clamped coordinates in texels. A
+// dimension of size 0 is not used. The weight of the last of four texels is rounded to a multiple of 1/256;
+// the others are computed from it.
 static double filtered(const Texels &at, const double c[3], const int size[3]) {
     double base[3] = {0, 0, 0}, part[3] = {0, 0, 0};
     for (int d = 0; d < 3; d++)
