@@ -48,25 +48,30 @@ __global__ void box(const float *in, float *out, int size) {
     out[x + (size_t)y * size] = sum / (side * side);
 }
 
-// The same from a tile with its halo in shared memory, as in chapter 5: each thread loads a few pixels into
-// registers and stores them. The block waits for all of them; other blocks compute meanwhile.
+// Computes the pixel of this thread from a tile with its halo. `row` is the number of the tile in its column.
+__device__ void blur(const float *tile, float *out, int size, int row) {
+    int x = threadIdx.x + blockIdx.x * WIDTH, y = threadIdx.y + row * HEIGHT;
+    float sum = 0, side = 2 * RADIUS + 1;
+    for (int j = 0; j < side; j++)
+        for (int i = 0; i < side; i++)
+            sum += tile[threadIdx.x + i + (threadIdx.y + j) * ROW];
+    if (x < size && y < size)
+        out[x + (size_t)y * size] = sum / (side * side);
+}
+
+// The tile in shared memory as in chapter 5: each thread loads a few pixels into registers and stores them.
+// The block waits for all of them; other blocks compute meanwhile.
 __global__ void box_tile(const float *in, float *out, int size) {
     __shared__ float tile[PIXELS];
     int left = blockIdx.x * WIDTH - RADIUS, top = blockIdx.y * HEIGHT - RADIUS;
     for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
         tile[i] = *pixel(in, size, left + i % ROW, top + i / ROW);
     __syncthreads();
-    int x = left + RADIUS + threadIdx.x, y = top + RADIUS + threadIdx.y;
-    float sum = 0, side = 2 * RADIUS + 1;
-    for (int j = 0; j <= 2 * RADIUS; j++)
-        for (int i = 0; i <= 2 * RADIUS; i++)
-            sum += tile[threadIdx.x + i + (threadIdx.y + j) * ROW];
-    if (x < size && y < size)
-        out[x + (size_t)y * size] = sum / (side * side);
+    blur(tile, out, size, blockIdx.y);
 }
 
-// Begins the copies of a tile with its halo; `row` is its number in the column of tiles. A plain assignment
-// would load each pixel into a register, and the thread would wait for it before it could store it.
+// Begins the copies of a tile with its halo. A plain assignment would load each pixel into a register, and
+// the thread would wait for it before it could store it.
 __device__ void fetch(float *stage, const float *in, int size, int row) {
     int left = blockIdx.x * WIDTH - RADIUS, top = row * HEIGHT - RADIUS;
     for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
@@ -94,14 +99,7 @@ template <int STAGES> __global__ void box_pipeline(const float *in, float *out, 
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();
 
-        int x = threadIdx.x + blockIdx.x * WIDTH;
-        int y = threadIdx.y + (blockIdx.y + t * gridDim.y) * HEIGHT;
-        float sum = 0, side = 2 * RADIUS + 1;
-        for (int j = 0; j < side; j++)
-            for (int i = 0; i < side; i++)
-                sum += stage[t % STAGES][threadIdx.x + i + (threadIdx.y + j) * ROW];
-        if (x < size && y < size)
-            out[x + (size_t)y * size] = sum / (side * side);
+        blur(stage[t % STAGES], out, size, blockIdx.y + t * gridDim.y);
         __syncthreads(); // all have read this stage: the next fetch overwrites it
     }
 }
@@ -189,5 +187,4 @@ static bool time_kernels(const float *in, const float *dev_in, float *dev_out, d
 // with the column blockIdx.x and the rows blockIdx.y, blockIdx.y + gridDim.y, and so on; `size` need not be a
 // multiple of either. Tiles with a halo of RADIUS pixels are copied by __pipeline_memcpy_async() to STAGES
 // arrays in shared memory, coordinates clamped at the edges, so that the copies of the next STAGES - 1 tiles
-// are under way while the block computes one. A pixel of `out` is the mean of the (2 * RADIUS + 1) x
-// (2 * RADIUS + 1) pixels of `in` around it.
+// are under way while the block computes one with blur().
