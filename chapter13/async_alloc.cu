@@ -5,15 +5,15 @@
  * Teaches: cudaMallocAsync and cudaFreeAsync are steps of a stream, as copies and kernels are: no call waits,
  *          and memory is free for others when the stream reaches the step. What is freed goes to a memory
  *          pool, from which the next allocation takes it. cudaMalloc and cudaFree go to the driver, and
- *          cudaFree waits for all streams, so that in a loop nothing overlaps. A stream that uses memory of
- *          another one needs an event after the allocation, and one before the free.
+ *          cudaFree waits for all streams, so that in a loop nothing overlaps. A stream that uses memory
+ *          which another one has allocated has to wait for the allocation, by an event.
  * Terms:   stream-ordered allocation, memory pool, stream, overlap, asynchronous copy, chunk
  * Book:    10.5 (after the book)
  * Since:   CUDA 11.2; every GPU whose driver has memory pools (cudaDevAttrMemoryPoolsSupported)
  * Build:   nvcc -o async_alloc chapter13/async_alloc.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/async_alloc --chunk 64K
- * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, and the loop runs
- *          over single chunks, which the streams take in turn.
+ * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, one allocation for
+ *          its three arrays, and the loop runs over single chunks, which the streams take in turn.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1 |
  *          --no-wait --size 3000 --chunk 1000 (race)
  * Web:     --size 4M
@@ -31,7 +31,6 @@ static cudaStream_t stream0, stream1;
 static int *host_a, *host_b, *host_c;
 static float time_loop(void (*loop)(void)); // milliseconds
 static bool check(void);
-static bool check_lent(void);
 
 // As in chapter 10
 __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
@@ -61,59 +60,44 @@ static void malloc_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
         size_t count = min_of(chunk, size - i);
-        int *dev_a, *dev_b, *dev_c;
-        HANDLE_ERROR(cudaMalloc((void **)&dev_a, count * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc((void **)&dev_b, count * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc((void **)&dev_c, count * sizeof(int)));
-        compute(i, count, stream, dev_a, dev_b, dev_c);
-        HANDLE_ERROR(cudaFree(dev_a));
-        HANDLE_ERROR(cudaFree(dev_b));
-        HANDLE_ERROR(cudaFree(dev_c));
+        int *dev; // three arrays of a chunk
+        HANDLE_ERROR(cudaMalloc((void **)&dev, 3 * count * sizeof(int)));
+        compute(i, count, stream, dev, dev + count, dev + 2 * count);
+        HANDLE_ERROR(cudaFree(dev));
     }
 }
 
-// The same with the stream as a further argument. If the sizes are known before the loop, as here, to
-// allocate before it (chapter 10) is still the fastest; check() times that too. This is for sizes that differ
-// each time. The pointer is known at once. Only work that stands in the stream between the
-// allocation and the free may use the memory.
+// The same with the stream as a further argument. The pointer is known at once, but only work that stands in
+// the stream between the allocation and the free may use the memory. This is for sizes that differ each time.
+// If they are known before the loop, as here, to allocate before it (chapter 10) is as fast; check() times
+// that too.
 static void async_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
         size_t count = min_of(chunk, size - i);
-        int *dev_a, *dev_b, *dev_c;
-        HANDLE_ERROR(cudaMallocAsync((void **)&dev_a, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMallocAsync((void **)&dev_b, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMallocAsync((void **)&dev_c, count * sizeof(int), stream));
-        compute(i, count, stream, dev_a, dev_b, dev_c);
-        HANDLE_ERROR(cudaFreeAsync(dev_a, stream)); // the next chunk of this stream gets this memory
-        HANDLE_ERROR(cudaFreeAsync(dev_b, stream));
-        HANDLE_ERROR(cudaFreeAsync(dev_c, stream));
+        int *dev;
+        HANDLE_ERROR(cudaMallocAsync((void **)&dev, 3 * count * sizeof(int), stream));
+        compute(i, count, stream, dev, dev + count, dev + 2 * count);
+        HANDLE_ERROR(cudaFreeAsync(dev, stream)); // the next chunk of this stream gets this memory
     }
 }
 
-// Work that is put into the stream `later` after this call waits for all work that is in `first` now.
-static void order(cudaStream_t first, cudaStream_t later) {
-    cudaEvent_t event;
-    HANDLE_ERROR(cudaEventCreate(&event));
-    HANDLE_ERROR(cudaEventRecord(event, first));
-    HANDLE_ERROR(cudaStreamWaitEvent(later, event, 0));
-    HANDLE_ERROR(cudaEventDestroy(event));
-}
-
-// Memory of stream0, from a pool of the program's own, that stream1 uses after the allocation and the copy,
-// and before the free. With --no-wait nothing orders that: stream1 may read memory that is not allocated
-// yet, or that belongs to another allocation already. The result may still be right, as on an H200. make
-// check finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU.
-static void lend(cudaMemPool_t pool) {
-    int *dev_a;
-    HANDLE_ERROR(cudaMallocFromPoolAsync((void **)&dev_a, chunk * sizeof(int), pool, stream0));
-    HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a, chunk * sizeof(int), cudaMemcpyHostToDevice, stream0));
+// stream0 allocates memory and writes it; stream1 reads it and frees it. The event is what orders both:
+// without it (--no-wait) stream1 may use memory that is not allocated yet. The result may still be right, as
+// on an H200. make check finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races
+// all on a GPU. A free in stream0 would have to wait for stream1 in the same way.
+static void hand_over(void) {
+    int *dev;
+    cudaEvent_t written;
+    HANDLE_ERROR(cudaEventCreate(&written));
+    HANDLE_ERROR(cudaMallocAsync((void **)&dev, chunk * sizeof(int), stream0));
+    HANDLE_ERROR(cudaMemcpyAsync(dev, host_a, chunk * sizeof(int), cudaMemcpyHostToDevice, stream0));
+    HANDLE_ERROR(cudaEventRecord(written, stream0));
     if (!no_wait)
-        order(stream0, stream1);
-    HANDLE_ERROR(cudaMemcpyAsync(host_c, dev_a, chunk * sizeof(int), cudaMemcpyDeviceToHost, stream1));
-    if (!no_wait)
-        order(stream1, stream0);
-    HANDLE_ERROR(cudaFreeAsync(dev_a, stream0));
+        HANDLE_ERROR(cudaStreamWaitEvent(stream1, written, 0));
+    HANDLE_ERROR(cudaMemcpyAsync(host_c, dev, chunk * sizeof(int), cudaMemcpyDeviceToHost, stream1));
+    HANDLE_ERROR(cudaFreeAsync(dev, stream1));
+    HANDLE_ERROR(cudaEventDestroy(written));
 }
 
 int main(int argc, char **argv) {
@@ -134,24 +118,14 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
 
     time_loop(malloc_loop); // a warm-up
-    float malloc_ms = time_loop(malloc_loop);
+    printf("cudaMalloc in the loop:       %.3f ms\n", time_loop(malloc_loop));
     float first_ms = time_loop(async_loop); // the pool is empty and gets its memory from the driver
     float again_ms = time_loop(async_loop);
-    printf("Chunks: %zu, each with three arrays of its own\n", (size + chunk - 1) / chunk);
-    printf("cudaMalloc in the loop:       %.3f ms\n", malloc_ms);
     printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
+    hand_over();
     bool ok = check();
 
-    cudaMemPool_t own;
-    cudaMemPoolProps properties = {};
-    properties.allocType = cudaMemAllocationTypePinned; // of a device: its memory
-    properties.location = {cudaMemLocationTypeDevice, options.device};
-    HANDLE_ERROR(cudaMemPoolCreate(&own, &properties));
-    lend(own);
-    ok = check_lent() && ok;
-
-    HANDLE_ERROR(cudaMemPoolDestroy(own));
-    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the default pool keeps
+    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the pool keeps
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
     HANDLE_ERROR(cudaFreeHost(host_c));
@@ -173,6 +147,7 @@ void settings(int argc, char **argv) {
         quit(EXIT_WAIVED, "needs a device with memory pools");
     chunk = min_of(chunk, size);
     require_memory(4 * size * sizeof(int), 2 * 6 * chunk * sizeof(int));
+    printf("Chunks: %zu, each with memory of its own\n", (size + chunk - 1) / chunk);
 }
 
 static bool all_right = true; // the results of all loops
@@ -193,9 +168,8 @@ static float time_loop(void (*loop)(void)) {
 static int *dev_memory;
 static void once_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
-        int k = i / chunk % 2, *dev_a = dev_memory + 3 * k * chunk;
-        compute(i, min_of(chunk, size - i), k == 0 ? stream0 : stream1, dev_a, dev_a + chunk,
-                dev_a + 2 * chunk);
+        int k = i / chunk % 2, *dev = dev_memory + 3 * k * chunk;
+        compute(i, min_of(chunk, size - i), k == 0 ? stream0 : stream1, dev, dev + chunk, dev + 2 * chunk);
     }
 }
 
@@ -211,6 +185,9 @@ static float time_copies(void) {
 }
 
 static bool check(void) {
+    HANDLE_ERROR(cudaStreamSynchronize(stream1)); // first: shows on the CPU whether it waits for stream0
+    HANDLE_ERROR(cudaStreamSynchronize(stream0));
+    bool ok = check_ints("of another stream", host_c, host_a, chunk);
     DeviceArray<int> memory(6 * chunk);
     dev_memory = memory;
     float once_ms = time_loop(once_loop), copies_ms = time_copies();
@@ -221,16 +198,10 @@ static bool check(void) {
     uint64_t threshold;
     HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
     HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
-    return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right;
-}
-
-static bool check_lent(void) {
-    HANDLE_ERROR(cudaStreamSynchronize(stream0));
-    HANDLE_ERROR(cudaStreamSynchronize(stream1));
-    return check_ints("of another stream", host_c, host_a, chunk);
+    return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right && ok;
 }
 
 // Task: malloc_loop(): The streams take the chunks in turn; the last chunk may be shorter. For each chunk,
-// allocate its three arrays with cudaMalloc, call compute(), and free them with cudaFree.
+// allocate memory for its three arrays by one call of cudaMalloc, call compute(), and free it with cudaFree.
 // async_loop(): The same work, with stream-ordered allocation: the memory of a chunk is allocated and freed
 // in the stream of the chunk. No call of the loop waits for the device.

@@ -4,20 +4,19 @@
  *
  * Teaches: Stream capture records launches as a graph instead of running them. The graph is checked and
  *          prepared once, and then one call launches all of its nodes, so that a launch costs the host
- *          a fraction of what it did. The arguments are recorded too. To change them one records again and
- *          updates the executable graph, or changes those of single nodes.
+ *          a fraction of what it did. The arguments are recorded too: to change them one records again and
+ *          updates the graph that is launched.
  * Terms:   graph, stream capture, launch overhead, stencil, ping-pong buffers, heat equation
  * Book:    7.3.3 (after the book)
- * Since:   CUDA 10.1, every GPU; as written here CUDA 12.3
+ * Since:   CUDA 10.1, every GPU; as written here CUDA 12.0
  * Build:   nvcc -o graph_heat chapter13/graph_heat.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/graph_heat --size 256
- * Differs: as chapter07/heat_gmem without the picture: four frames of 90 steps, launched one by one, as a
- *          graph, and twice as a graph with another speed.
+ * Differs: as chapter07/heat_gmem without the picture: three frames of 90 steps, launched one by one, as a
+ *          graph, and as a graph with another speed.
  * Check:   --size 100 --iterations 9 --slower 0.1 | --size 37 --iterations 10
  * Web:     --size 256
  */
 #include "../common/book.h"
-#include "../common/cuda12.h"
 #include "../common/checks/heat.h" // DIM, SPEED, STEPS, copy_plate(), place_heaters(), in_hot_corner()
 
 struct DataBlock {
@@ -27,8 +26,8 @@ struct DataBlock {
 
 static size_t size = DIM;     // --size
 static int steps = STEPS;     // --iterations, time steps of a frame
-static float slower = 0.125f; // --slower, the speed of the third frame; that of the last is half of it
-static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec);
+static float slower = 0.125f; // --slower, the speed of the last frame
+static bool check(DataBlock *d, cudaGraphExec_t graphExec);
 
 // Both kernels are those of chapter07/heat_gmem.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
@@ -57,8 +56,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
 }
 
 // The steps of a frame, two launches each. The stream is not the default stream, which cannot be captured.
-// During a capture nodes[i] becomes the node of the launch of blend_kernel in step i.
-static void anim_gpu(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
+static void anim_gpu(DataBlock *d, float speed) {
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     float *in = d->dev_inSrc, *out = d->dev_outSrc;
     for (int i = 0; i < steps; i++) {
@@ -67,13 +65,6 @@ static void anim_gpu(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
         blend_kernel<<<blocks, threads, 0, d->stream>>>(out, in, size, speed);
         HANDLE_LAUNCH();
         swap(in, out);
-        if (nodes != NULL) { // what the next call for the stream would have to wait for: the launch above
-            cudaStreamCaptureStatus status;
-            const cudaGraphNode_t *last;
-            size_t count;
-            HANDLE_ERROR(cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &last, NULL, &count));
-            nodes[i] = last[0];
-        }
     }
     // Pointers are recorded as they are, so each frame has to begin and end in the same buffer.
     if (in != d->dev_inSrc)
@@ -82,43 +73,28 @@ static void anim_gpu(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
 }
 
 // Between both calls the launches are recorded and do not run. The graph holds them and their order.
-static cudaGraph_t record(DataBlock *d, float speed, cudaGraphNode_t *nodes) {
+static cudaGraph_t record(DataBlock *d, float speed) {
     cudaGraph_t graph;
     HANDLE_ERROR(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal));
-    anim_gpu(d, speed, nodes);
+    anim_gpu(d, speed);
     HANDLE_ERROR(cudaStreamEndCapture(d->stream, &graph));
     return graph;
 }
 
-// The usual way to change a graph: records it again and takes over the new arguments. Refused if there are
-// other nodes or edges than before; then it has to be instantiated again.
+// Changes the arguments: records the frame again and takes over what differs. Refused if there are other
+// nodes or edges than before; then the graph has to be instantiated again. cudaGraphExecKernelNodeSetParams
+// changes the arguments of a single launch without recording.
 static void update(DataBlock *d, cudaGraphExec_t graphExec, float speed) {
-    cudaGraph_t graph = record(d, speed, NULL);
+    cudaGraph_t graph = record(d, speed);
     cudaGraphExecUpdateResultInfo why;
     HANDLE_ERROR(cudaGraphExecUpdate(graphExec, graph, &why));
     HANDLE_ERROR(cudaGraphDestroy(graph));
-}
-
-// Cheaper if little changes: changes the last argument of each launch of blend_kernel in the executable
-// graph.
-static void set_speed(const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec, float speed) {
-    for (int i = 0; i < steps; i++) {
-        cudaKernelNodeParams params;
-        HANDLE_ERROR(cudaGraphKernelNodeGetParams(nodes[i], &params));
-        void **recorded = params.kernelParams; // pointers to the arguments; they belong to the graph
-        void *arguments[] = {recorded[0], recorded[1], recorded[2], &speed};
-        params.func = (void *)blend_kernel;
-        params.kernelParams = arguments;
-        HANDLE_ERROR(cudaGraphExecKernelNodeSetParams(graphExec, nodes[i], &params));
-    }
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     DataBlock data;
     size_t bytes = size * size * sizeof(float);
-    cudaGraphNode_t *nodes = (cudaGraphNode_t *)malloc(steps * sizeof(cudaGraphNode_t));
-    HANDLE_NULL(nodes);
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, bytes));
@@ -126,17 +102,15 @@ int main(int argc, char **argv) {
     copy_plate(data.dev_constSrc, data.dev_inSrc, size); // the heaters and the initial temperatures
 
     // The executable graph is the form of the graph that can be launched.
-    cudaGraph_t graph = record(&data, SPEED, nodes);
+    cudaGraph_t graph = record(&data, SPEED);
     cudaGraphExec_t graphExec;
     HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
 
-    anim_gpu(&data, SPEED, NULL); // two launches a step, as in chapter 7
+    anim_gpu(&data, SPEED); // two launches a step, as in chapter 7
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
     update(&data, graphExec, slower); // holds for later launches, not for the one before
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    set_speed(nodes, graphExec, slower / 2);
-    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    bool ok = check(&data, nodes, graphExec); // copies the temperatures, after what the stream does
+    bool ok = check(&data, graphExec); // copies the temperatures, after what the stream does
 
     HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
     HANDLE_ERROR(cudaGraphDestroy(graph));
@@ -144,7 +118,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(data.dev_inSrc));
     HANDLE_ERROR(cudaFree(data.dev_outSrc));
     HANDLE_ERROR(cudaFree(data.dev_constSrc));
-    free(nodes);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -171,7 +144,7 @@ template <class Launch> static double time_frames(const char *how, DataBlock *d,
 
 // The reference computes all frames in double. Rounding: as in check_frames of common/checks/heat.h, with the
 // allowance for any speed.
-static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec) {
+static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
     const size_t cells = size * size;
     HostArray<float> got(d->dev_inSrc, cells), heaters(cells);
     HostArray<double> plates(2 * cells);
@@ -179,19 +152,18 @@ static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t gr
     place_heaters(heaters, size);
     for (size_t i = 0; i < cells; i++)
         in[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
-    for (int i = 0; i < 4 * steps; i++) {
-        spread(out, in, heaters, size, i < 2 * steps ? SPEED : i < 3 * steps ? slower : slower / 2);
+    for (int i = 0; i < 3 * steps; i++) {
+        spread(out, in, heaters, size, i < 2 * steps ? SPEED : slower);
         swap(in, out);
     }
     for (size_t i = 0; i < cells; i++)
         sum += got[i];
     printf("Mean temperature: %.9f\n", sum / cells);
-    time_frames("One by one:", d, [=] { anim_gpu(d, SPEED, NULL); });
+    time_frames("One by one:", d, [=] { anim_gpu(d, SPEED); });
     double graph =
         time_frames("As a graph:", d, [=] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
-    printf("Another speed: recorded again and updated in %.3f us, node by node in %.3f us\n",
-           1e3 * median_host_ms([=] { update(d, graphExec, SPEED); }),
-           1e3 * median_host_ms([=] { set_speed(nodes, graphExec, SPEED); }));
+    printf("Another speed: recorded again and updated in %.3f us\n",
+           1e3 * median_host_ms([=] { update(d, graphExec, SPEED); }));
     double copies = median_host_ms([=] { // a step reads and writes as much
         for (int i = 0; i < steps; i++)
             HANDLE_ERROR(cudaMemcpyAsync(d->dev_outSrc, d->dev_inSrc, cells * sizeof(float),
@@ -201,11 +173,11 @@ static bool check(DataBlock *d, const cudaGraphNode_t *nodes, cudaGraphExec_t gr
     printf("A copy of the plate takes %.3f us, %.0f %% of a step as a graph\n", 1e3 * copies / steps,
            100 * copies / graph);
     printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
-    return check_floats("temperature", got, in, cells, 4 * steps * 0x1.8p-24);
+    return check_floats("temperature", got, in, cells, 3 * steps * 0x1.8p-24);
 }
 
 // Task: main(): Record the launches of a frame as a graph, and use it. Allocate the three arrays, each of
 // `bytes` bytes, and create data.stream. After the initialization record a frame with SPEED and instantiate
-// the graph, without flags. Frame 1 is launched one by one. Launch the graph in the stream for frame 2, with
-// the speed `slower` by update() for frame 3, and with half of it by set_speed() for frame 4. At the end
-// destroy the executable graph, the graph and the stream, and free the memory.
+// the graph, without flags. Frame 1 is launched one by one. Launch the graph in the stream for frame 2, and
+// with the speed `slower` by update() for frame 3. At the end destroy the executable graph, the graph and the
+// stream, and free the memory.

@@ -21,34 +21,22 @@
  */
 #include <cuda_fp16.h>
 #include <mma.h>
-#ifdef HAVE_CUBLAS
-#include <cublas_v2.h>
-#endif
 #include "../common/book.h"
-#include "../common/checks/product.h"
-#include "../common/timing.h"
+#include "../common/timing.h" // median_ms()
 using namespace nvcuda;
 
 #define WIDTH 512
 #define TILE  16 // rows and columns of the tile of c that a warp computes
 
 static size_t n = WIDTH; // --size: rows and columns of the matrices
-static void fill(float *matrix, size_t width, bool whole);
-static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
-                  const float *c, size_t width);
+enum { FLOAT, HALF, TF32, TYPES };
+static void fill(float *matrix, float *dev_matrix, half *dev_half, size_t width, bool whole);
+static bool check(int type, float ms, bool whole, const float *a, const float *b, float *dev_c, size_t width);
 static bool has_tf32(void);
-static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const half *dev_b, float *dev_c,
-                        size_t width);
+static void print_limit(const half *dev_a, const half *dev_b, float *dev_c, size_t width);
 
-__global__ void matmul(const float *a, const float *b, float *c, size_t n) {
-    size_t col = threadIdx.x + blockIdx.x * blockDim.x, row = threadIdx.y + blockIdx.y * blockDim.y;
-    if (row >= n || col >= n)
-        return;
-    float sum = 0;
-    for (size_t k = 0; k < n; k++)
-        sum += a[row * n + k] * b[k * n + col];
-    c[row * n + col] = sum;
-}
+// That of chapter05/matmul_gmem, for comparison: a thread computes an element
+__global__ void matmul(const float *a, const float *b, float *c, size_t n);
 
 // A warp computes a tile of c: threadIdx.x is the lane, threadIdx.y the warp of the block. All 32 lanes take
 // part in each call, with the same arguments; which elements a lane holds is not specified. Tiles go from
@@ -98,9 +86,7 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t width = (n + TILE - 1) / TILE * TILE, elements = width * width; // padded with zeros to whole tiles
     float *a = (float *)malloc(elements * sizeof(float)), *b = (float *)malloc(elements * sizeof(float));
-    float *c = (float *)malloc(elements * sizeof(float));
-    half *half_a = (half *)malloc(elements * sizeof(half)), *half_b = (half *)malloc(elements * sizeof(half));
-    HANDLE_NULL(a && b && c && half_a && half_b);
+    HANDLE_NULL(a && b);
 
     float *dev_a, *dev_b, *dev_c;
     half *dev_half_a, *dev_half_b;
@@ -114,36 +100,21 @@ int main(int argc, char **argv) {
     dim3 threads(32, 4), blocks((width + 31) / 32, (width + 3) / 4);
     dim3 tiles(width / TILE, (width / TILE + 3) / 4); // 4 warps a block
     for (int whole = 0; whole < 2; whole++) {
-        fill(a, width, whole);
-        fill(b, width, whole);
-        for (size_t i = 0; i < elements; i++) {
-            half_a[i] = __float2half(a[i]); // rounds
-            half_b[i] = __float2half(b[i]);
-        }
-        HANDLE_ERROR(cudaMemcpy(dev_a, a, elements * sizeof(float), cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemcpy(dev_b, b, elements * sizeof(float), cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemcpy(dev_half_a, half_a, elements * sizeof(half), cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemcpy(dev_half_b, half_b, elements * sizeof(half), cudaMemcpyHostToDevice));
-
-        auto run = [&](const char *name, double rounding, auto launch) {
-            HANDLE_ERROR(cudaMemset(dev_c, 0xff, elements * sizeof(float))); // NaN
-            float ms = median_ms(launch);
-            HANDLE_ERROR(cudaMemcpy(c, dev_c, elements * sizeof(float), cudaMemcpyDeviceToHost));
-            printf("%-6s %9.3f ms, %8.1f GFLOP/s, ", name, ms, 2.0 * n * n * n / ms / 1e6);
-            ok = check(name, whole, rounding, a, b, c, width) && ok;
-            return ms;
-        };
         printf(whole ? "Whole numbers of at most 11 bits:\n" : "Random numbers between -1 and 1:\n");
-        run("float", 0, [&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, width); });
-        float half_ms = run("half", 0x1p-11,
-                            [&] { matmul_half<<<tiles, threads>>>(dev_half_a, dev_half_b, dev_c, width); });
-        float tf32_ms = NAN;
-        if (has_tf32())
-            tf32_ms =
-                run("TF32", 0x1p-11, [&] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
-        if (whole)
-            print_limit(half_ms, tf32_ms, dev_half_a, dev_half_b, dev_c, width);
+        // Fills the matrix, and copies it to the device: as floats, and rounded to half.
+        fill(a, dev_a, dev_half_a, width, whole);
+        fill(b, dev_b, dev_half_b, width, whole);
+
+        float ms = median_ms([=] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, width); });
+        ok = check(FLOAT, ms, whole, a, b, dev_c, width) && ok;
+        ms = median_ms([=] { matmul_half<<<tiles, threads>>>(dev_half_a, dev_half_b, dev_c, width); });
+        ok = check(HALF, ms, whole, a, b, dev_c, width) && ok;
+        if (has_tf32()) {
+            ms = median_ms([=] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
+            ok = check(TF32, ms, whole, a, b, dev_c, width) && ok;
+        }
     }
+    print_limit(dev_half_a, dev_half_b, dev_c, width);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -152,19 +123,49 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_half_b));
     free(a);
     free(b);
-    free(c);
-    free(half_a);
-    free(half_b);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#ifdef HAVE_CUBLAS
+#include <cublas_v2.h>
+#endif
+#include "../common/checks/product.h" // check_product()
+
+static float times[TYPES] = {NAN, NAN, NAN}; // of the kernels, in milliseconds
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices by tensor cores.", TIMES,
               {OPTION_SIZE("size", &n, 1, 32768, "width of the matrices")});
     size_t elements = (n + TILE) * (n + TILE), bytes = (3 * sizeof(float) + 2 * sizeof(half)) * elements;
     require_memory(bytes, bytes);
+}
+
+__global__ void matmul(const float *a, const float *b, float *c, size_t n) {
+    size_t col = threadIdx.x + blockIdx.x * blockDim.x, row = threadIdx.y + blockIdx.y * blockDim.y;
+    if (row >= n || col >= n)
+        return;
+    float sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += a[row * n + k] * b[k * n + col];
+    c[row * n + col] = sum;
+}
+
+// Random numbers between -1 and 1; or whole numbers, of which no sum of n products exceeds 2^24 and none has
+// more than 11 bits: their product is exact
+static void fill(float *matrix, float *dev_matrix, half *dev_half, size_t width, bool whole) {
+    int most = whole ? sqrt(0x1p24 / max_of(n, TILE)) : 1 << 23;
+    size_t elements = width * width;
+    HostArray<half> rounded(elements);
+    for (size_t i = 0; i < elements; i++) {
+        int number = (int)(random_bits() % (2 * most + 1)) - most;
+        bool inside = i / width < n && i % width < n;
+        matrix[i] = inside ? number * (whole ? 1 : 0x1p-23f) : 0;
+        rounded[i] = __float2half(matrix[i]);
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_matrix, matrix, elements * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_half, rounded, elements * sizeof(half), cudaMemcpyHostToDevice));
 }
 
 // Whether the kernel that runs on this device is compiled with TF32
@@ -176,23 +177,18 @@ static bool has_tf32(void) {
     return attributes.ptxVersion >= 80;
 }
 
-// Random numbers between -1 and 1; or whole numbers, of which no sum of n products exceeds 2^24 and none has
-// more than 11 bits: their product is exact
-static void fill(float *matrix, size_t width, bool whole) {
-    int most = whole ? sqrt(0x1p24 / max_of(n, TILE)) : 1 << 23;
-    for (size_t i = 0; i < width * width; i++) {
-        int number = (int)(random_bits() % (2 * most + 1)) - most;
-        bool inside = i / width < n && i % width < n;
-        matrix[i] = inside ? number * (whole ? 1 : 0x1p-23f) : 0;
-    }
-}
-
-// Computes about 16 rows again in double. `rounding` is the largest error of a factor, which is at most 1.
-// The roundings of the 2 n factors of an element partly cancel; those of its sums are cut off by tensor
-// cores, so that they do not. A sum is less than 4 sqrt(n), but for a chance of one in 10^11.
-static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
-                  const float *c, size_t width) {
-    double limit = likely_roundings(2 * n) * rounding + n * 4 * sqrt(n) * 0x1p-23, largest = 0;
+// Prints the time of a kernel, and computes about 16 rows again in double. Before it returns it overwrites
+// the product on the device, for the next kernel. The largest error of a factor, which is at most 1, is 2^-11
+// in half and TF32. The roundings of the 2 n factors of an element partly cancel; those of its sums are cut
+// off by tensor cores, so that they do not. A sum is less than 4 sqrt(n), but for a chance of one in 10^11.
+static bool check(int type, float ms, bool whole, const float *a, const float *b, float *dev_c,
+                  size_t width) {
+    const char *name = type == FLOAT ? "float" : type == HALF ? "half" : "TF32";
+    times[type] = ms;
+    const HostArray<float> c(dev_c, width * width);
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, width * width * sizeof(float))); // NaN
+    double rounding = type == FLOAT ? 0 : 0x1p-11, largest = 0;
+    double limit = likely_roundings(2 * n) * rounding + n * 4 * sqrt(n) * 0x1p-23;
     bool ok = !whole || check_product(a, b, c, width, width, width);
     for (size_t row = 0; row < n; row += (n + 15) / 16) {
         HostArray<double> expected(n, 0);
@@ -205,13 +201,13 @@ static bool check(const char *name, bool whole, double rounding, const float *a,
         }
         ok = check_floats(name, error, n, whole ? 0 : limit, [](size_t) { return 0; }) && ok;
     }
-    printf("largest error %.2g\n", largest);
+    printf("%-6s %9.3f ms, %8.1f GFLOP/s, largest error %.2g\n", name, ms, 2.0 * n * n * n / ms / 1e6,
+           largest);
     return ok;
 }
 
 // The limit: the rate of cuBLAS on tensor cores, with elements of half and sums of float
-static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const half *dev_b, float *dev_c,
-                        size_t width) {
+static void print_limit(const half *dev_a, const half *dev_b, float *dev_c, size_t width) {
 #ifdef HAVE_CUBLAS
     cublasHandle_t handle;
     const float one = 1, zero = 0;
@@ -225,11 +221,12 @@ static void print_limit(float half_ms, float tf32_ms, const half *dev_a, const h
     });
     cublasDestroy(handle);
     printf("cuBLAS %9.3f ms, %8.1f GFLOP/s; of it half %.1f %%, TF32 %.1f %%\n", ms,
-           2.0 * n * n * n / ms / 1e6, 100 * ms / half_ms, 100 * ms / tf32_ms);
+           2.0 * n * n * n / ms / 1e6, 100 * ms / times[HALF], 100 * ms / times[TF32]);
 #else
-    (void)half_ms, (void)tf32_ms, (void)dev_a, (void)dev_b, (void)dev_c, (void)width;
+    (void)dev_a, (void)dev_b, (void)dev_c, (void)width;
     printf("cuBLAS unknown: it is not here\n");
 #endif
+    printf("The fastest: ./bin/chapter05/matmul_ladder --size %zu\n", n);
 }
 
 // Task: matmul_half(): c = a b for n x n matrices, all row-major, where n is a multiple of TILE. A block has

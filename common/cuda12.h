@@ -4,8 +4,6 @@
 #include <cuda_runtime.h>
 
 #if CUDART_VERSION < 13000
-#undef cudaStreamGetCaptureInfo
-#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
-#define cudaMemPrefetchAsync     cudaMemPrefetchAsync_v2
-#define cudaMemAdvise            cudaMemAdvise_v2
+#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
+#define cudaMemAdvise        cudaMemAdvise_v2
 #endif
