@@ -82,10 +82,10 @@ static void async_loop(void) {
     }
 }
 
-// stream0 allocates memory and writes it; stream1 reads it and frees it. The event is what orders both:
-// without it (--no-wait) stream1 may use memory that is not allocated yet. The result may still be right, as
-// on an H200. make check finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races
-// all on a GPU. A free in stream0 would have to wait for stream1 in the same way.
+// stream0 allocates memory and writes it; stream1 reads it and frees it. The event orders both: without it
+// (--no-wait) stream1 may use memory that is not allocated yet, and the result may still be right. make check
+// finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU. A free in
+// stream0 would have to wait for stream1 in the same way.
 static void hand_over(void) {
     int *dev;
     cudaEvent_t written;

@@ -455,7 +455,7 @@ def graph(d):
     row(y + 154, "graph", [(5 * i, 3, "CB"[i % 2], "nb"[i % 2]) for i in range(6)])
     for i in range(5):
         d.arrow((120 + 60 * i, y + 168), (143 + 60 * i, y + 168))
-    says = "The launches are recorded again, and cudaGraphExecUpdate writes it into each node B (thick frames)."
+    says = "The frame is recorded again, and cudaGraphExecUpdate writes it into each node B (thick frames)."
     d.note(y + 210, says)
 
 
