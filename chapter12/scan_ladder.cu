@@ -11,9 +11,9 @@
  *          decoupled look-back, CUB
  * Book:    12.4.1 (ladder); T Thrust (how scans work)
  * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
- *          additions as elements); 2 registers (16 elements per thread, shuffles); 3 sums first (12 bytes per
+ *          additions as elements); 2 registers (24 elements per thread, shuffles); 3 sums first (12 bytes per
  *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 a warp looks
- *          back (32 tiles at a time)
+ *          back (32 tiles at a time); 6 copied ahead (persistent blocks, two tiles in flight)
  * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
@@ -22,6 +22,7 @@
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 3001 --scan inclusive --type float | --size 300 --scan exclusive
  */
+#include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "../common/ptx.h" // load_relaxed(), store_relaxed(), let_other_blocks_run()
@@ -29,22 +30,25 @@
 #include <cub/device/device_scan.cuh>
 #endif
 
-const unsigned STEPS = 256;                         // threads per block, and elements of a tile, of rung 0
-const unsigned TREE = 2 * STEPS;                    // elements of a tile of rung 1
-const unsigned THREADS = 256, WARPS = THREADS / 32; // per block, from rung 2 on
-const unsigned LOADS = 4;                           // vectors of 4 elements per thread
-const unsigned TILE = THREADS * LOADS * 4;          // elements of a tile, from rung 2 on
+const unsigned STEPS = 256;                // threads per block, and elements of a tile, of rung 0
+const unsigned TREE = 2 * STEPS;           // elements of a tile of rung 1
+const unsigned LOADS = 6;                  // vectors of 4 elements per thread, from rung 2 on
+const unsigned THREADS = 256;              // per block, in rungs 2 to 5
+const unsigned TILE = THREADS * LOADS * 4; // elements of a tile there
+const unsigned MOST = 1024;                // threads per block of rung 6, if there are many tiles
+const unsigned AHEAD = 2;                  // tiles that a block of rung 6 copies ahead
 const unsigned ALL_LANES = 0xffffffff;
 
 static size_t n = BENCH_SIZE(256 << 20, (1 << 16) - 5); // --size
 enum { EXCLUSIVE = 1, INCLUSIVE };
 enum { INT = 1, FLOAT };
 static int scans, types; // --scan, --type; 0: both
-static unsigned runs;    // of the last two rungs
+static unsigned runs;    // of rungs 4 to 6
+static unsigned started; // blocks in all runs of rungs 4 and 5
 static void *dev_in, *dev_out;
 static void *dev_sums;                // sums of tiles of elements, of tiles of these sums, and so on
 static unsigned long long *dev_words; // for the look-back: one word per tile
-static unsigned *dev_started;         // number of blocks that have started, in all runs of rungs 4 and 5
+static unsigned *dev_started;         // the same, counted by the blocks as they start
 static void fill(int scan, int type);
 
 // out[i] is in[0] + … + in[i - 1] in an exclusive scan, and in[0] + … + in[i] in an inclusive one.
@@ -111,12 +115,13 @@ template <class T> struct alignas(16) Vector { T x[4]; };
 // The index of the first element of vector k of this thread
 __device__ static unsigned vector_index(unsigned tile, unsigned k) {
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    return tile * TILE + ((warp * LOADS + k) * 32 + lane) * 4;
+    return (tile * blockDim.x * LOADS + (warp * LOADS + k) * 32 + lane) * 4;
 }
 
 // Elements from n on count as 0.
 template <class T> __device__ static void load_tile(const T *in, Vector<T> *v, unsigned tile, unsigned n) {
-    const bool full = n - tile * TILE >= TILE;
+    const unsigned size = blockDim.x * LOADS * 4;
+    const bool full = n - tile * size >= size;
 #pragma unroll
     for (unsigned k = 0; k < LOADS; k++) {
         unsigned i = vector_index(tile, k);
@@ -131,7 +136,8 @@ template <class T> __device__ static void load_tile(const T *in, Vector<T> *v, u
 // before[k] is the sum of all elements before vector k.
 template <class T, bool inclusive>
 __device__ static void store_tile(T *out, Vector<T> *v, const T *before, unsigned tile, unsigned n) {
-    const bool full = n - tile * TILE >= TILE;
+    const unsigned size = blockDim.x * LOADS * 4;
+    const bool full = n - tile * size >= size;
 #pragma unroll
     for (unsigned k = 0; k < LOADS; k++) {
         unsigned i = vector_index(tile, k);
@@ -149,13 +155,20 @@ __device__ static void store_tile(T *out, Vector<T> *v, const T *before, unsigne
     }
 }
 
+// The sum of what the lanes of a warp have, in all lanes
+template <class T> __device__ static T sum_of_lanes(T sum) {
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(ALL_LANES, sum, distance);
+    return sum;
+}
+
 // Sets before[k] to the sum of those elements of the tile that lie before vector k. Returns the sum of all
 // elements of the tile. The lanes of a warp scan the sums of their vectors in five shuffles; then the sums of
 // the warps are exchanged in shared memory, with one barrier.
 template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before) {
-    __shared__ T sums[WARPS];
+    __shared__ T sums[32];
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    T warp_sum = 0, left = 0, all = 0;
+    T warp_sum = 0;
 #pragma unroll
     for (unsigned k = 0; k < LOADS; k++) {
         T sum = v[k].x[0] + v[k].x[1] + v[k].x[2] + v[k].x[3];
@@ -170,13 +183,10 @@ template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before) 
     if (lane == 0)
         sums[warp] = warp_sum;
     __syncthreads();
-    for (unsigned w = 0; w < WARPS; w++) {
-        left += w < warp ? sums[w] : 0;
-        all += sums[w];
-    }
+    T sum = lane < blockDim.x / 32 ? sums[lane] : 0, left = sum_of_lanes<T>(lane < warp ? sum : 0);
     for (unsigned k = 0; k < LOADS; k++)
         before[k] += left;
-    return all;
+    return sum_of_lanes(sum);
 }
 
 // Rung 2
@@ -194,18 +204,17 @@ __global__ void __launch_bounds__(THREADS) scan_in_registers(const T *in, T *out
 // Rung 3: one kernel only adds. After the scan of the sums, a second one reads the elements again, and scans
 // each tile with the sum of all tiles before it.
 template <class T> __global__ void __launch_bounds__(THREADS) sum_tiles(const T *in, T *sums, unsigned n) {
-    __shared__ T cache[WARPS];
+    __shared__ T cache[THREADS / 32];
     Vector<T> v[LOADS];
     T sum = 0;
     load_tile(in, v, blockIdx.x, n);
     for (unsigned k = 0; k < LOADS; k++)
         sum += v[k].x[0] + v[k].x[1] + v[k].x[2] + v[k].x[3];
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        sum += __shfl_down_sync(ALL_LANES, sum, distance);
+    sum = sum_of_lanes(sum);
     if (threadIdx.x % 32 == 0)
         cache[threadIdx.x / 32] = sum;
     __syncthreads();
-    for (unsigned w = 1; w < WARPS && threadIdx.x == 0; w++)
+    for (unsigned w = 1; w < THREADS / 32 && threadIdx.x == 0; w++)
         sum += cache[w];
     if (threadIdx.x == 0)
         sums[blockIdx.x] = sum;
@@ -275,25 +284,23 @@ __device__ static T look_back_as_warp(const unsigned long long *words, unsigned 
         unsigned long long word = lane < tile ? wait_for(words, tile - 1 - lane, run) : 0;
         unsigned found = __ballot_sync(ALL_LANES, word >> 32 == 2 * run + OF_ALL);
         last = found ? __ffs(found) - 1 : 32; // the nearest tile with the sum of all elements
-        T sum = lane <= last ? sum_of<T>(word) : 0;
-        for (unsigned distance = 16; distance > 0; distance /= 2)
-            sum += __shfl_xor_sync(ALL_LANES, sum, distance);
-        before += sum;
+        before += sum_of_lanes<T>(lane <= last ? sum_of<T>(word) : 0);
     }
     return before;
 }
 
 // The tiles are numbered in the order in which their blocks start. So a block waits only for blocks that run
-// already, and there is no deadlock. `started` also counts the blocks of earlier runs, which are subtracted.
+// already, and there is no deadlock. `started` also counts the `earlier` blocks of other runs.
 template <class T, bool inclusive, bool as_warp>
-__global__ void __launch_bounds__(THREADS) scan_looking_back(const T *in, T *out, unsigned long long *words,
-                                                             unsigned *started, unsigned run, unsigned n) {
+__global__ void __launch_bounds__(THREADS)
+    scan_looking_back(const T *in, T *out, unsigned long long *words, unsigned *started, unsigned earlier,
+                      unsigned run, unsigned n) {
     __shared__ unsigned number;
     __shared__ T before_tile;
     Vector<T> v[LOADS];
     T before[LOADS];
     if (threadIdx.x == 0)
-        number = atomicAdd(started, 1) - run * gridDim.x;
+        number = atomicAdd(started, 1) - earlier;
     __syncthreads();
     const unsigned tile = number;
     load_tile(in, v, tile, n);
@@ -311,6 +318,58 @@ __global__ void __launch_bounds__(THREADS) scan_looking_back(const T *in, T *out
     for (unsigned k = 0; k < LOADS; k++)
         before[k] += before_tile;
     store_tile<T, inclusive>(out, v, before, tile, n);
+}
+
+// Rung 6: only as many blocks as run at the same time (cooperative launch); in each round each block has a
+// tile. It gets the sum of all elements before it from that of its last tile, and the sums of the tiles in
+// between, which other blocks have stored in this round and the last one. So no block waits for a sum that
+// has been passed on from tile to tile. Meanwhile the tiles of the next rounds are copied to shared memory.
+// A thread copies the vectors that it will read itself, so no barrier is needed for them.
+template <class T> __device__ static void copy_ahead(Vector<T> *to, const T *in, unsigned tile, unsigned n) {
+#pragma unroll
+    for (unsigned k = 0; k < LOADS; k++) {
+        unsigned i = vector_index(tile, k);
+        Vector<T> *v = &to[k * blockDim.x + threadIdx.x];
+        if (i + 4 <= n)
+            __pipeline_memcpy_async(v, &in[i], sizeof *v);
+        else
+            for (unsigned j = 0; j < 4; j++)
+                v->x[j] = i + j < n ? in[i + j] : 0;
+    }
+    __pipeline_commit();
+}
+
+template <class T, bool inclusive>
+__global__ void __launch_bounds__(MOST)
+    scan_in_rounds(const T *in, T *out, unsigned long long *words, unsigned run, unsigned n) {
+    extern __shared__ uint4 ahead[];
+    __shared__ T sums[32];
+    const unsigned vectors = LOADS * blockDim.x; // of a tile
+    Vector<T> v[LOADS];
+    T before[LOADS], all_before = 0;
+    for (unsigned round = 0; round < AHEAD; round++)
+        copy_ahead((Vector<T> *)ahead + round * vectors, in, blockIdx.x + round * gridDim.x, n);
+    for (unsigned tile = blockIdx.x, round = 0; tile * vectors * 4 < n; tile += gridDim.x, round++) {
+        Vector<T> *next = (Vector<T> *)ahead + round % AHEAD * vectors;
+        __pipeline_wait_prior(AHEAD - 1);
+#pragma unroll
+        for (unsigned k = 0; k < LOADS; k++)
+            v[k] = next[k * blockDim.x + threadIdx.x];
+        copy_ahead(next, in, tile + AHEAD * gridDim.x, n);
+        T sum = scan_tile(v, before), between = 0;
+        if (threadIdx.x == 0)
+            store_relaxed(&words[tile], make_word(sum, 2 * run + OF_TILE));
+        for (unsigned i = tile - min(tile, gridDim.x) + threadIdx.x; i < tile; i += blockDim.x)
+            between += sum_of<T>(wait_for(words, i, run));
+        between = sum_of_lanes(between);
+        if (threadIdx.x % 32 == 0)
+            sums[threadIdx.x / 32] = between;
+        __syncthreads();
+        all_before += sum_of_lanes<T>(threadIdx.x % 32 < blockDim.x / 32 ? sums[threadIdx.x % 32] : 0);
+        for (unsigned k = 0; k < LOADS; k++)
+            before[k] += all_before;
+        store_tile<T, inclusive>(out, v, before, tile, n);
+    }
 }
 
 // ---- the rungs ----
@@ -380,8 +439,28 @@ template <class T, bool inclusive> static void run_sums_first(void) {
 template <class T, bool inclusive, bool as_warp> static void run_single_pass(void) {
     Arrays<T> a;
     scan_looking_back<T, inclusive, as_warp>
-        <<<tiles_of(n, TILE), THREADS>>>(a.in, a.out, dev_words, dev_started, runs++, n);
+        <<<tiles_of(n, TILE), THREADS>>>(a.in, a.out, dev_words, dev_started, started, runs++, n);
     HANDLE_LAUNCH();
+    started += tiles_of(n, TILE);
+}
+
+// Many elements take large blocks, so that a multiprocessor has more bytes in flight; few take more blocks.
+template <class T, bool inclusive> static void run_rounds(void) {
+    Arrays<T> a;
+    auto kernel = scan_in_rounds<T, inclusive>;
+    const int processors = device_attribute(cudaDevAttrMultiProcessorCount);
+    const size_t per_thread = AHEAD * LOADS * sizeof(Vector<T>); // bytes of shared memory
+    bool fits = (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= MOST * per_thread + 1024;
+    unsigned threads = fits && n >= (size_t)processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
+    unsigned tiles = tiles_of(n, threads * LOADS * 4);
+    int each;
+    HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)(threads * per_thread)));
+    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
+    void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, min_of(tiles, (unsigned)(each * processors)), threads,
+                                             arguments, threads * per_thread, 0));
+    runs++;
 }
 
 #ifdef HAVE_CUB
@@ -406,10 +485,11 @@ template <class T, bool inclusive> static void run_table(void) {
     static const Rung rungs[] = {
         {"three kernels", "in steps: tiles, sums of tiles, additions", run_steps<T, inclusive>},
         {"work-efficient", "a tree: as many additions as elements", run_tree<T, inclusive>},
-        {"registers", "16 elements per thread, shuffles", run_registers<T, inclusive>},
+        {"registers", "24 elements per thread, shuffles", run_registers<T, inclusive>},
         {"sums first", "12 bytes per element instead of 16", run_sums_first<T, inclusive>},
         {"single pass", "decoupled look-back: 8 bytes per element", run_single_pass<T, inclusive, false>},
         {"a warp looks back", "32 tiles at a time", run_single_pass<T, inclusive, true>},
+        {"copied ahead", "persistent blocks, two tiles in flight", run_rounds<T, inclusive>},
 #ifdef HAVE_CUB
         {"CUB", "DeviceScan", run_cub<T, inclusive>, LIBRARY},
 #endif

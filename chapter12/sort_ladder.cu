@@ -460,7 +460,8 @@ __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Tota
         unsigned sum = 0;
         for (unsigned copy = 0; copy < 8; copy++)
             sum += bins[i][copy];
-        atomicAdd(&totals->counts[i], sum);
+        if (sum > 0)
+            atomicAdd(&totals->counts[i], sum);
     }
     __threadfence(); // the additions become visible before the block counts as finished
     __syncthreads();
@@ -592,8 +593,8 @@ static void run_look_back(void) {
     auto scatter = with_values ? scatter_looking_back<true> : scatter_looking_back<false>;
     const size_t bytes = offsetof(Tile, values); // also with values
     HANDLE_ERROR(cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    count_all<<<2 * multiprocessors, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(),
-                                                 flip(), n);
+    unsigned blocks = min_of(2 * multiprocessors, (n - 1) / (4 * COUNTERS) + 1);
+    count_all<<<blocks, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(), flip(), n);
     HANDLE_LAUNCH();
     for (unsigned pass = 0; pass < PASSES; pass++) {
         scatter<<<tiles(), DIGITS + LOOKING, bytes>>>(source(pass), target(pass),
