@@ -33,13 +33,14 @@
 #include <cub/device/device_radix_sort.cuh>
 #endif
 
-const size_t MOST = (1 << 30) - 1;                // keys: the last rung has 30 bits for a count
-const unsigned BLOCK = 256;                       // threads per block with four bits
-const unsigned ITEMS_4 = 16;                      // keys per thread with four bits
-const unsigned PASSES = 4;                        // of eight bits each
-const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
-const unsigned ITEMS = 40, TILE = DIGITS * ITEMS; // keys per thread and per block
-const unsigned HALVES = DIGITS / 16;              // half-warps of DIGITS threads
+const size_t MOST = (1 << 30) - 1;   // keys: the last rung has 30 bits for a count
+const unsigned BLOCK = 256;          // threads per block with four bits
+const unsigned ITEMS_4 = 16;         // keys per thread with four bits
+const unsigned PASSES = 4;           // of eight bits each
+const unsigned DIGITS = 256;         // values of a digit; a block has one thread for each
+const unsigned ITEMS = 40;           // keys per thread with eight bits
+const unsigned FEW = 12;             // likewise in the last rung, if there are few keys
+const unsigned HALVES = DIGITS / 16; // half-warps of DIGITS threads
 const unsigned ALL_LANES = 0xffffffff;
 
 struct Records {
@@ -199,30 +200,30 @@ static void run_4_bits(void) {
 // threads.
 
 // What a block keeps in shared memory
-struct Tile {
+template <unsigned items> struct Tile {
     alignas(16) unsigned words[HALVES][DIGITS]; // per half-warp and digit: counter << 16 | mask of lanes
     unsigned counts[DIGITS];
-    unsigned offsets[DIGITS];          // output index minus index in the sorted tile, per digit
-    unsigned common;                   // count << 8 | most frequent digit; 0 if no digit is frequent
-    unsigned keys[TILE], values[TILE]; // sorted; `values` is allocated only if needed
+    unsigned offsets[DIGITS]; // output index minus index in the sorted tile, per digit
+    unsigned common;          // count << 8 | most frequent digit; 0 if no digit is frequent
+    unsigned keys[DIGITS * items], values[DIGITS * items]; // sorted; `values` is allocated only if needed
 };
 
 // Loads tile `number`. Each half-warp has a part of it. The last tile is padded with keys that sort after all
 // others.
-template <bool with_values>
+template <bool with_values, unsigned items>
 __device__ static void load_tile(Records from, unsigned number, unsigned *key, unsigned *value, Digit digit,
                                  unsigned n) {
-    const unsigned begin = number * TILE, size = min(TILE, n - begin);
-    const unsigned first = threadIdx.x / 16 * 16 * ITEMS + threadIdx.x % 16;
-    for (unsigned i = 0; i < ITEMS; i++) {
-        bool inside = size == TILE || first + 16 * i < size;
+    const unsigned begin = number * DIGITS * items, size = min(DIGITS * items, n - begin);
+    const unsigned first = threadIdx.x / 16 * 16 * items + threadIdx.x % 16;
+    for (unsigned i = 0; i < items; i++) {
+        bool inside = size == DIGITS * items || first + 16 * i < size;
         key[i] = inside ? from.keys[begin + first + 16 * i] : ~digit.flip;
         if (with_values)
             value[i] = inside ? from.values[begin + first + 16 * i] : 0;
     }
 }
 
-__device__ static void clear_tile(Tile &tile) {
+template <unsigned items> __device__ static void clear_tile(Tile<items> &tile) {
     for (unsigned h = 0; h < HALVES; h++)
         tile.words[h][threadIdx.x] = 0;
     if (threadIdx.x == 0)
@@ -231,9 +232,10 @@ __device__ static void clear_tile(Tile &tile) {
 
 // Counts the digits of each half-warp. Returns to thread d the count of digit d in the tile; before[h]
 // becomes its count in the half-warps before h.
-__device__ static unsigned count_tile(Tile &tile, const unsigned *key, unsigned *before, Digit digit) {
+template <unsigned items>
+__device__ static unsigned count_tile(Tile<items> &tile, const unsigned *key, unsigned *before, Digit digit) {
     unsigned d = threadIdx.x, count = 0;
-    for (unsigned i = 0; i < ITEMS && d < DIGITS; i++)
+    for (unsigned i = 0; i < items && d < DIGITS; i++)
         atomicAdd(&tile.words[d / 16][digit_of<DIGITS>(key[i], digit)], 1);
     __syncthreads();
     for (unsigned h = 0; h < HALVES && d < DIGITS; h++) {
@@ -245,7 +247,8 @@ __device__ static unsigned count_tile(Tile &tile, const unsigned *key, unsigned 
 
 // Thread d replaces the counts of digit d by an exclusive prefix sum: for each half-warp, the index in the
 // sorted tile of its first key with that digit.
-__device__ static void place_digits(Tile &tile, const unsigned *before, unsigned count) {
+template <unsigned items>
+__device__ static void place_digits(Tile<items> &tile, const unsigned *before, unsigned count) {
     unsigned d = threadIdx.x, index = exclusive_sum(count);
     for (unsigned h = 0; h < HALVES && d < DIGITS; h++)
         tile.words[h][d] = (index + before[h]) << 16;
@@ -253,7 +256,7 @@ __device__ static void place_digits(Tile &tile, const unsigned *before, unsigned
         tile.counts[d] = count;
         tile.offsets[d] = -index;
     }
-    if (count > TILE / 8)
+    if (count > DIGITS * items / 8)
         atomicMax(&tile.common, count << 8 | d);
 }
 
@@ -261,8 +264,8 @@ __device__ static void place_digits(Tile &tile, const unsigned *before, unsigned
 // the key's digit and the mask of the lanes of the half-warp with the same digit. The index of the key is the
 // counter plus the number of lower lanes in the mask; it is returned. The highest of these lanes adds their
 // number to the counter and clears the mask.
-template <bool with_values>
-__device__ static unsigned place_key(Tile &tile, unsigned *word, unsigned w, unsigned key,
+template <bool with_values, unsigned items>
+__device__ static unsigned place_key(Tile<items> &tile, unsigned *word, unsigned w, unsigned key,
                                      const unsigned &value) {
     unsigned bit = 1u << threadIdx.x % 16, index = (w >> 16) + __popc(w & (bit - 1));
     __syncwarp();
@@ -276,13 +279,14 @@ __device__ static unsigned place_key(Tile &tile, unsigned *word, unsigned w, uns
 }
 
 // Writes the sorted tile `number` to global memory.
-template <bool with_values>
-__device__ static void store_tile(const Tile &tile, Records to, unsigned number, Digit digit, unsigned n) {
-    const unsigned size = min(TILE, n - number * TILE);
+template <bool with_values, unsigned items>
+__device__ static void store_tile(const Tile<items> &tile, Records to, unsigned number, Digit digit,
+                                  unsigned n) {
+    const unsigned size = min(DIGITS * items, n - number * DIGITS * items);
 #pragma unroll // so that loads of several keys are in flight
-    for (unsigned k = 0; k < ITEMS; k++) {
+    for (unsigned k = 0; k < items; k++) {
         unsigned i = k * DIGITS + threadIdx.x;
-        if (size == TILE || i < size) {
+        if (size == DIGITS * items || i < size) {
             unsigned sorted = tile.keys[i], index = tile.offsets[digit_of<DIGITS>(sorted, digit)] + i;
             to.keys[index] = sorted;
             if (with_values)
@@ -298,11 +302,11 @@ template <bool with_values>
 __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     scatter_by_match(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     extern __shared__ uint4 memory[];
-    Tile &tile = *(Tile *)memory;
+    Tile<ITEMS> &tile = *(Tile<ITEMS> *)memory;
     unsigned key[ITEMS], value[ITEMS], before[HALVES];
     clear_tile(tile);
     __syncthreads();
-    load_tile<with_values>(from, blockIdx.x, key, value, digit, n);
+    load_tile<with_values, ITEMS>(from, blockIdx.x, key, value, digit, n);
     unsigned count = count_tile(tile, key, before, digit);
     place_digits(tile, before, count);
     tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
@@ -318,10 +322,10 @@ __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
 
 // Rung 3: instead of the match, each lane sets its bit in the word of its digit by atomicOr(). If a digit is
 // frequent, the lanes with it use a warp vote to avoid contention.
-template <bool with_values>
-__device__ static void sort_by_bits(Tile &tile, unsigned *key, const unsigned *value, Digit digit) {
+template <bool with_values, unsigned items>
+__device__ static void sort_by_bits(Tile<items> &tile, unsigned *key, const unsigned *value, Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16;
-    for (unsigned i = 0; i < ITEMS; i++) {
+    for (unsigned i = 0; i < items; i++) {
         unsigned *word = &tile.words[threadIdx.x / 16][digit_of<DIGITS>(key[i], digit)];
         atomicOr(word, bit);
         __syncwarp();
@@ -329,10 +333,11 @@ __device__ static void sort_by_bits(Tile &tile, unsigned *key, const unsigned *v
     }
 }
 
-template <bool with_values>
-__device__ static void sort_by_bits_and_vote(Tile &tile, unsigned *key, const unsigned *value, Digit digit) {
+template <bool with_values, unsigned items>
+__device__ static void sort_by_bits_and_vote(Tile<items> &tile, unsigned *key, const unsigned *value,
+                                             Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16, common = tile.common % DIGITS;
-    for (unsigned i = 0; i < ITEMS; i++) {
+    for (unsigned i = 0; i < items; i++) {
         unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
         unsigned votes = __ballot_sync(ALL_LANES, d == common) >> (threadIdx.x & 16) & 0xffff;
         if (d != common)
@@ -346,11 +351,11 @@ template <bool with_values>
 __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     scatter_by_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     extern __shared__ uint4 memory[];
-    Tile &tile = *(Tile *)memory;
+    Tile<ITEMS> &tile = *(Tile<ITEMS> *)memory;
     unsigned key[ITEMS], value[ITEMS], before[HALVES];
     clear_tile(tile);
     __syncthreads();
-    load_tile<with_values>(from, blockIdx.x, key, value, digit, n);
+    load_tile<with_values, ITEMS>(from, blockIdx.x, key, value, digit, n);
     unsigned count = count_tile(tile, key, before, digit);
     place_digits(tile, before, count);
     tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
@@ -363,12 +368,12 @@ __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     store_tile<with_values>(tile, to, blockIdx.x, digit, n);
 }
 
-static unsigned tiles(void) {
-    return (n + TILE - 1) / TILE;
+static unsigned tiles(unsigned items = ITEMS) {
+    return (n - 1) / (DIGITS * items) + 1;
 }
 
 static size_t tile_bytes(void) {
-    return with_values ? sizeof(Tile) : offsetof(Tile, values);
+    return with_values ? sizeof(Tile<ITEMS>) : offsetof(Tile<ITEMS>, values);
 }
 
 // Opts in to more shared memory per block than the default limit.
@@ -391,7 +396,7 @@ typedef void Scatter(Records from, Records to, const unsigned *starts, Digit dig
 static void run_8_bits(Scatter *scatter) {
     for (unsigned pass = 0; pass < PASSES; pass++) {
         Digit digit = {8 * pass, flip()};
-        count_digits<DIGITS><<<tiles(), BLOCK>>>(source(pass).keys, dev_scratch, TILE, digit, n);
+        count_digits<DIGITS><<<tiles(), BLOCK>>>(source(pass).keys, dev_scratch, DIGITS * ITEMS, digit, n);
         HANDLE_LAUNCH();
         scan(dev_scratch, dev_scratch, dev_sums, (size_t)DIGITS * tiles());
         scatter<<<tiles(), DIGITS, tile_bytes()>>>(source(pass), target(pass), dev_scratch, digit, n);
@@ -491,7 +496,7 @@ __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Tota
 // Tiles are numbered in the order in which their blocks start, so this waits only for blocks that run
 // already, and there is no deadlock. A word has both flag and count, so no memory fence is needed. Each
 // thread adds the counts of four digits.
-__device__ static void look_back(Tile &tile, unsigned *row) {
+template <unsigned items> __device__ static void look_back(Tile<items> &tile, unsigned *row) {
     unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = AGGREGATE;
     for (unsigned *next = row - DIGITS; flags == AGGREGATE;) {
         uint4 rows[WINDOW];
@@ -521,39 +526,40 @@ __device__ static void look_back(Tile &tile, unsigned *row) {
 // this thread's keys, two in a word. The values take the place of the keys in shared
 // memory, and they wait in no registers meanwhile, so a tile can be larger; only the digits of the keys are
 // still needed.
-__device__ static void move_values(Tile &tile, Records from, Records to, unsigned number,
+template <unsigned items>
+__device__ static void move_values(Tile<items> &tile, Records from, Records to, unsigned number,
                                    const unsigned *index, Digit digit, unsigned n) {
-    const unsigned begin = number * TILE, size = min(TILE, n - begin);
-    const unsigned first = threadIdx.x / 16 * 16 * ITEMS + threadIdx.x % 16;
+    const unsigned begin = number * DIGITS * items, size = min(DIGITS * items, n - begin);
+    const unsigned first = threadIdx.x / 16 * 16 * items + threadIdx.x % 16;
     const bool sorts = threadIdx.x < DIGITS;
-    unsigned digits[ITEMS / 4] = {}; // of the sorted keys that this thread stores, four in a word
+    unsigned digits[items / 4] = {}; // of the sorted keys that this thread stores, four in a word
 #pragma unroll
-    for (unsigned k = 0; k < ITEMS && sorts; k++)
+    for (unsigned k = 0; k < items && sorts; k++)
         digits[k / 4] |= digit_of<DIGITS>(tile.keys[k * DIGITS + threadIdx.x], digit) << k % 4 * 8;
     __syncthreads();
 #pragma unroll
-    for (unsigned i = 0; i < ITEMS && sorts; i++)
-        if (size == TILE || first + 16 * i < size)
+    for (unsigned i = 0; i < items && sorts; i++)
+        if (size == DIGITS * items || first + 16 * i < size)
             tile.keys[index[i / 2] >> i % 2 * 16 & 0xffff] = from.values[begin + first + 16 * i];
     __syncthreads();
 #pragma unroll
-    for (unsigned k = 0; k < ITEMS && sorts; k++) {
+    for (unsigned k = 0; k < items && sorts; k++) {
         unsigned i = k * DIGITS + threadIdx.x, d = digits[k / 4] >> k % 4 * 8 & (DIGITS - 1);
-        if (size == TILE || i < size)
+        if (size == DIGITS * items || i < size)
             to.values[tile.offsets[d] + i] = tile.keys[i];
     }
 }
 
 // One block per tile. The tiles are numbered by a ticket, in the order in which their blocks start. `rows`
 // has the rows for the look-back, WINDOW of them before the first tile.
-template <bool with_values>
+template <bool with_values, unsigned items>
 __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
     scatter_looking_back(Records from, Records to, unsigned *rows, unsigned *ticket, Digit digit,
                          unsigned n) {
     extern __shared__ uint4 memory[];
     __shared__ unsigned number;
-    Tile &tile = *(Tile *)memory;
-    unsigned key[ITEMS], value[ITEMS], before[HALVES];
+    Tile<items> &tile = *(Tile<items> *)memory;
+    unsigned key[items], value[items], before[HALVES];
     const bool sorts = threadIdx.x < DIGITS; // the other threads look back
     if (sorts)
         clear_tile(tile);
@@ -561,7 +567,7 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
         number = atomicAdd(ticket, 1);
     __syncthreads();
     if (sorts)
-        load_tile<false>(from, number, key, value, digit, n);
+        load_tile<false, items>(from, number, key, value, digit, n);
     unsigned *row = rows + (number + WINDOW) * DIGITS, count = count_tile(tile, key, before, digit);
     if (sorts)
         store_relaxed(&row[threadIdx.x], AGGREGATE | count);
@@ -574,7 +580,7 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
     else
         sort_by_bits<false>(tile, key, value, digit);
     // key[] has the indices of the keys in the sorted tile now. They are packed, two in a word.
-    for (unsigned i = 0; i < ITEMS / 2 && sorts; i++)
+    for (unsigned i = 0; i < items / 2 && sorts; i++)
         key[i] = key[2 * i] | key[2 * i + 1] << 16;
     __syncthreads();
     if (sorts)
@@ -585,31 +591,40 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
 
 static Totals *dev_totals;
 
-static size_t words_per_pass(void) {
-    return (size_t)(tiles() + WINDOW) * DIGITS;
+// A row for each tile
+static size_t words_per_pass(unsigned items) {
+    return (size_t)(tiles(items) + WINDOW) * DIGITS;
 }
 
-static void run_look_back(void) {
-    auto scatter = with_values ? scatter_looking_back<true> : scatter_looking_back<false>;
-    const size_t bytes = offsetof(Tile, values); // also with values
+template <unsigned items> static void run_look_back_with(void) {
+    auto scatter = with_values ? scatter_looking_back<true, items> : scatter_looking_back<false, items>;
+    const size_t bytes = offsetof(Tile<items>, values), words = words_per_pass(items); // also with values
     HANDLE_ERROR(cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     unsigned blocks = min_of(2 * multiprocessors, (n - 1) / (4 * COUNTERS) + 1);
-    count_all<<<blocks, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(), flip(), n);
+    count_all<<<blocks, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words, flip(), n);
     HANDLE_LAUNCH();
     for (unsigned pass = 0; pass < PASSES; pass++) {
-        scatter<<<tiles(), DIGITS + LOOKING, bytes>>>(source(pass), target(pass),
-                                                      dev_scratch + pass * words_per_pass(),
-                                                      &dev_totals->tickets[pass], {8 * pass, flip()}, n);
+        scatter<<<tiles(items), DIGITS + LOOKING, bytes>>>(source(pass), target(pass),
+                                                           dev_scratch + pass * words,
+                                                           &dev_totals->tickets[pass], {8 * pass, flip()}, n);
         HANDLE_LAUNCH();
     }
 }
 
+// If each multiprocessor gets at most one small tile, these are faster, since more multiprocessors have one.
+static void run_look_back(void) {
+    if (tiles(FEW) <= (unsigned)multiprocessors)
+        run_look_back_with<FEW>();
+    else
+        run_look_back_with<ITEMS>();
+}
+
 static const char *needs_keys(void) {
-    return needs_shared(offsetof(Tile, values));
+    return needs_shared(offsetof(Tile<ITEMS>, values));
 }
 
 static size_t scratch_words(void) {
-    return max_of(n, PASSES * words_per_pass());
+    return max_of(n, PASSES * words_per_pass(FEW));
 }
 
 #ifdef HAVE_CUB
