@@ -68,7 +68,9 @@ def test_event_timing(run, rng):
         else:  # a short kernel may have ended
             assert early == "cudaErrorNotReady" or (early == "cudaSuccess" and size < 10**5)
         both = re.search(r"^3 launches after 10 ms of work of the host: (\d+\.\d+) ms", out, re.M)
-        assert float(both[1]) > 9.5
+        assert (
+            float(both[1]) > 5
+        )  # less than 10 if the first event was late, because another process had the GPU
 
 
 @pytest.mark.parametrize("spheres", [1, 33, 500])
