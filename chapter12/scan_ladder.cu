@@ -13,7 +13,7 @@
  * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
  *          additions as elements); 2 registers (24 elements per thread, shuffles); 3 sums first (12 bytes per
  *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 a warp looks
- *          back (32 tiles at a time); 6 copied ahead (persistent blocks, two tiles in flight)
+ *          back (32 tiles at a time); 6 latency hiding (persistent blocks, tiles copied ahead)
  * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
@@ -165,13 +165,14 @@ template <class T> __device__ static T sum_of_lanes(T sum) {
 // Sets before[k] to the sum of those elements of the tile that lie before vector k. Returns the sum of all
 // elements of the tile. The lanes of a warp scan the sums of their vectors in five shuffles; then the sums of
 // the warps are exchanged in shared memory, with one barrier.
-template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before) {
+template <class T> __device__ static T scan_tile(const Vector<T> *v, T *before, unsigned stride = 1) {
     __shared__ T sums[32];
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     T warp_sum = 0;
 #pragma unroll
     for (unsigned k = 0; k < LOADS; k++) {
-        T sum = v[k].x[0] + v[k].x[1] + v[k].x[2] + v[k].x[3];
+        const Vector<T> four = v[k * stride];
+        T sum = four.x[0] + four.x[1] + four.x[2] + four.x[3];
         for (unsigned distance = 1; distance < 32; distance *= 2) {
             T other = __shfl_up_sync(ALL_LANES, sum, distance);
             sum += lane >= distance ? other : 0;
@@ -320,16 +321,17 @@ __global__ void __launch_bounds__(THREADS)
     store_tile<T, inclusive>(out, v, before, tile, n);
 }
 
-// Rung 6: only as many blocks as run at the same time (cooperative launch); in each round each block has a
-// tile. It gets the sum of all elements before it from that of its last tile, and the sums of the tiles in
-// between, which other blocks have stored in this round and the last one. So no block waits for a sum that
-// has been passed on from tile to tile. Meanwhile the tiles of the next rounds are copied to shared memory.
-// A thread copies the vectors that it will read itself, so no barrier is needed for them.
+// Rung 6, latency hiding: only as many blocks as run at the same time (cooperative launch); in each round
+// each block has a tile. The sum of all elements before a tile is that of the block's last tile, and the sums
+// of the tiles in between, which the other blocks have written; none is passed on from tile to tile. A block
+// adds up its next tile before it needs the sums for this one, so they have been written by then. Meanwhile
+// the tiles of the rounds to come are copied to shared memory. A thread copies the vectors that it will read
+// itself, so no barrier is needed for them.
 template <class T> __device__ static void copy_ahead(Vector<T> *to, const T *in, unsigned tile, unsigned n) {
 #pragma unroll
     for (unsigned k = 0; k < LOADS; k++) {
         unsigned i = vector_index(tile, k);
-        Vector<T> *v = &to[k * blockDim.x + threadIdx.x];
+        Vector<T> *v = &to[k * blockDim.x];
         if (i + 4 <= n)
             __pipeline_memcpy_async(v, &in[i], sizeof *v);
         else
@@ -344,31 +346,43 @@ __global__ void __launch_bounds__(MOST)
     scan_in_rounds(const T *in, T *out, unsigned long long *words, unsigned run, unsigned n) {
     extern __shared__ uint4 ahead[];
     __shared__ T sums[32];
-    const unsigned vectors = LOADS * blockDim.x; // of a tile
-    Vector<T> v[LOADS];
-    T before[LOADS], all_before = 0;
+    const unsigned vectors = LOADS * blockDim.x, lane = threadIdx.x % 32; // vectors: of a tile
+    Vector<T> v[LOADS], *slots = (Vector<T> *)ahead + threadIdx.x;
+    T before[LOADS], before_next[LOADS], all_before = 0;
     for (unsigned round = 0; round < AHEAD; round++)
-        copy_ahead((Vector<T> *)ahead + round * vectors, in, blockIdx.x + round * gridDim.x, n);
-    for (unsigned tile = blockIdx.x, round = 0; tile * vectors * 4 < n; tile += gridDim.x, round++) {
-        Vector<T> *next = (Vector<T> *)ahead + round % AHEAD * vectors;
-        __pipeline_wait_prior(AHEAD - 1);
-#pragma unroll
-        for (unsigned k = 0; k < LOADS; k++)
-            v[k] = next[k * blockDim.x + threadIdx.x];
-        copy_ahead(next, in, tile + AHEAD * gridDim.x, n);
-        T sum = scan_tile(v, before), between = 0;
-        if (threadIdx.x == 0)
-            store_relaxed(&words[tile], make_word(sum, 2 * run + OF_TILE));
-        for (unsigned i = tile - min(tile, gridDim.x) + threadIdx.x; i < tile; i += blockDim.x)
-            between += sum_of<T>(wait_for(words, i, run));
+        copy_ahead(slots + round * vectors, in, blockIdx.x + round * gridDim.x, n);
+    for (unsigned tile = blockIdx.x, round = 0;; tile += gridDim.x, round++) {
+        Vector<T> *next = slots + round % AHEAD * vectors;
+        const bool more = tile * vectors * 4 < n;
+        if (more) {
+            __pipeline_wait_prior(AHEAD - 1);
+            T sum = scan_tile(next, before_next, blockDim.x);
+            if (threadIdx.x == 0)
+                store_relaxed(&words[tile], make_word(sum, 2 * run + OF_TILE));
+        }
+        T between = 0; // this block's tiles of the last two rounds; 0 in the first round
+        if (round > 0)
+            for (unsigned i = tile - min(tile, 2 * gridDim.x) + threadIdx.x; i < tile - gridDim.x;
+                 i += blockDim.x)
+                between += sum_of<T>(wait_for(words, i, run));
         between = sum_of_lanes(between);
-        if (threadIdx.x % 32 == 0)
+        if (lane == 0)
             sums[threadIdx.x / 32] = between;
         __syncthreads();
-        all_before += sum_of_lanes<T>(threadIdx.x % 32 < blockDim.x / 32 ? sums[threadIdx.x % 32] : 0);
-        for (unsigned k = 0; k < LOADS; k++)
-            before[k] += all_before;
-        store_tile<T, inclusive>(out, v, before, tile, n);
+        all_before += sum_of_lanes<T>(lane < blockDim.x / 32 ? sums[lane] : 0);
+        if (round > 0) {
+            for (unsigned k = 0; k < LOADS; k++)
+                before[k] += all_before;
+            store_tile<T, inclusive>(out, v, before, tile - gridDim.x, n);
+        }
+        if (!more)
+            break;
+#pragma unroll
+        for (unsigned k = 0; k < LOADS; k++) {
+            v[k] = next[k * blockDim.x];
+            before[k] = before_next[k];
+        }
+        copy_ahead(next, in, tile + AHEAD * gridDim.x, n);
     }
 }
 
@@ -444,14 +458,14 @@ template <class T, bool inclusive, bool as_warp> static void run_single_pass(voi
     started += tiles_of(n, TILE);
 }
 
-// Many elements take large blocks, so that a multiprocessor has more bytes in flight; few take more blocks.
+// Large blocks need fewer barriers for as many elements, small ones leave no multiprocessor without work.
 template <class T, bool inclusive> static void run_rounds(void) {
     Arrays<T> a;
     auto kernel = scan_in_rounds<T, inclusive>;
     const int processors = device_attribute(cudaDevAttrMultiProcessorCount);
     const size_t per_thread = AHEAD * LOADS * sizeof(Vector<T>); // bytes of shared memory
     bool fits = (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= MOST * per_thread + 1024;
-    unsigned threads = fits && n >= (size_t)processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
+    unsigned threads = fits && n >= (size_t)8 * processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
     unsigned tiles = tiles_of(n, threads * LOADS * 4);
     int each;
     HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -489,7 +503,7 @@ template <class T, bool inclusive> static void run_table(void) {
         {"sums first", "12 bytes per element instead of 16", run_sums_first<T, inclusive>},
         {"single pass", "decoupled look-back: 8 bytes per element", run_single_pass<T, inclusive, false>},
         {"a warp looks back", "32 tiles at a time", run_single_pass<T, inclusive, true>},
-        {"copied ahead", "persistent blocks, two tiles in flight", run_rounds<T, inclusive>},
+        {"latency hiding", "persistent blocks, tiles copied ahead", run_rounds<T, inclusive>},
 #ifdef HAVE_CUB
         {"CUB", "DeviceScan", run_cub<T, inclusive>, LIBRARY},
 #endif
