@@ -232,14 +232,12 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce7(const int *in, int *out,
 // Kernel 8: a single pass. Each block adds its sum and a 1 to one word of 8 bytes, in one atomic
 // operation: the sum in the upper half, where overflow is lost as in any int, the count of blocks in the
 // lower half. The block that finds all others counted has the whole sum; it resets the word to 0 for
-// the next launch. A single block needs no atomic operation.
+// the next launch. One block alone has the sum without that.
 __device__ unsigned long long sum_and_count;
 
 __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out, unsigned n) {
     unsigned long long sum = add_tile(in, n);
-    if (threadIdx.x == 0 && gridDim.x == 1)
-        *out = sum;
-    else if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
         sum = sum << 32 | 1;
         unsigned long long before = atomicAdd(&sum_and_count, sum);
         if ((unsigned)before == gridDim.x - 1) {
@@ -291,7 +289,8 @@ static const Rung rungs[] = {
     {"coarsening", "grid-stride loop, at most 512 blocks",
      [] { reduce(kernels6[block_size], threads, 2 * threads, 2 * threads); }},
     {"vectorized loads", "int4, eight in flight, warp shuffles", [] { reduce(reduce7, TILE_THREADS, TILE); }},
-    {"single pass", "sum and block count in one atomicAdd", [] { reduce(reduce8, TILE_THREADS, TILE); }},
+    {"single pass", "sum and block count in one atomicAdd",
+     [] { reduce(n > TILE ? reduce8 : reduce7, TILE_THREADS, TILE); }},
 #ifdef HAVE_CUB
     {"CUB", "DeviceReduce::Sum", run_cub, LIBRARY},
 #endif

@@ -345,7 +345,7 @@ template <class T, bool inclusive>
 __global__ void __launch_bounds__(MOST)
     scan_in_rounds(const T *in, T *out, unsigned long long *words, unsigned run, unsigned n) {
     extern __shared__ uint4 ahead[];
-    __shared__ T sums[32];
+    __shared__ T sums[2][32]; // of warps, in this round and the last one
     const unsigned vectors = LOADS * blockDim.x, lane = threadIdx.x % 32; // vectors: of a tile
     Vector<T> v[LOADS], *slots = (Vector<T> *)ahead + threadIdx.x;
     T before[LOADS], before_next[LOADS], all_before = 0;
@@ -367,9 +367,9 @@ __global__ void __launch_bounds__(MOST)
                 between += sum_of<T>(wait_for(words, i, run));
         between = sum_of_lanes(between);
         if (lane == 0)
-            sums[threadIdx.x / 32] = between;
+            sums[round % 2][threadIdx.x / 32] = between;
         __syncthreads();
-        all_before += sum_of_lanes<T>(lane < blockDim.x / 32 ? sums[lane] : 0);
+        all_before += sum_of_lanes<T>(lane < blockDim.x / 32 ? sums[round % 2][lane] : 0);
         if (round > 0) {
             for (unsigned k = 0; k < LOADS; k++)
                 before[k] += all_before;
