@@ -40,7 +40,7 @@ void check_bulk_copy(const void *to, const void *from, size_t bytes) {
         kernel_error("bulk copy of %zu bytes from %p to %p: each must be a multiple of 16", bytes, from, to);
 }
 
-ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared) {
+void check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared) {
     TensorMap t;
     memcpy(&t, map, sizeof t);
     if (t.encoded != TensorMap::mark)
@@ -48,6 +48,23 @@ ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared,
                      (const void *)map);
     if ((uintptr_t)shared % 128)
         kernel_error("bulk copy of a box: its shared memory at %p must be aligned to 128 bytes", shared);
+    bool inside = true, negative = false;
+    for (unsigned d = 0; d < t.rank; ++d) {
+        negative = negative || coordinates[d] < 0;
+        inside = inside && coordinates[d] >= 0 && (int64_t)coordinates[d] + t.box_last[d] <= t.last[d];
+    }
+    // An H200 ends a kernel with such a copy with cudaErrorIllegalInstruction.
+    if (!inside && coordinates[0] * (int64_t)t.stride[0] % 16)
+        kernel_error("bulk copy of a box from %d on: only a box that lies inside the tensor can begin at an "
+                     "address that is no multiple of 16",
+                     coordinates[0]);
+    if (negative && !to_shared)
+        kernel_error("bulk copy of a box to global memory: its coordinates must not be negative");
+}
+
+ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared) {
+    TensorMap t;
+    memcpy(&t, map, sizeof t);
     char *at = (char *)shared;
     unsigned i[5] = {};
     for (;;) { // the elements of the box, the first dimension fastest

@@ -119,7 +119,7 @@ __global__ void box(const __grid_constant__ CUtensorMap from, const __grid_const
     bar.wait(std::move(token));
     seen[t] = tile[t];
     __syncthreads();
-    if (t == 0) {
+    if (t == 0 && x >= 0 && y >= 0) { // a box can be written from there on only
         if (with_ptx) {
             const int32_t at[] = {x, y};
             ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &to, at, tile);
@@ -141,7 +141,7 @@ TEST(boxes_inside_and_across_the_edges) {
     const Device<int> in(made(pitch * height, [](int i) { return value(i % pitch, i / pitch); }));
     const Described from = described(in.data, CU_TENSOR_MAP_DATA_TYPE_INT32, width, height, pitch);
     EXPECT(from.result == CUDA_SUCCESS);
-    const int corners[][2] = {{0, 0}, {7, 5}, {-3, -2}, {40, 15}, {-40, 3}};
+    const int corners[][2] = {{0, 0}, {7, 5}, {-4, -2}, {40, 15}, {-40, 3}, {64, 2}};
     for (const auto &corner : corners) {
         const int x0 = corner[0], y0 = corner[1];
         const auto inside = [=](int x, int y) { return x >= 0 && x < width && y >= 0 && y < height; };
@@ -153,7 +153,8 @@ TEST(boxes_inside_and_across_the_edges) {
                }));
         EXPECT(out.host() == made(pitch * height, [=](int i) { // what is outside is not written
                    const int x = i % pitch, y = i / pitch;
-                   const bool written = inside(x, y) && x >= x0 && x < x0 + 32 && y >= y0 && y < y0 + 8;
+                   const bool written =
+                       x0 >= 0 && y0 >= 0 && inside(x, y) && x >= x0 && x < x0 + 32 && y >= y0 && y < y0 + 8;
                    return written ? value(x, y) : -1;
                }));
         EXPECT(WRITTEN(int, 256, box<true><<<1, 256>>>(from.map, to.map, x0, y0, 1024, out))[37] ==
@@ -189,8 +190,8 @@ TEST(steps_and_fill) {
     Described from = described(in.data, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, width, height, pitch,
                                CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
     std::vector<float> seen =
-        WRITTEN(float, 256, box<false><<<1, 256>>>(from.map, from.map, -1, 0, 1024, out));
-    EXPECT(seen[0] != seen[0] && seen[1] == 0 && seen[33] == pitch);
+        WRITTEN(float, 256, box<false><<<1, 256>>>(from.map, from.map, -4, 0, 1024, out));
+    EXPECT(seen[3] != seen[3] && seen[4] == 0 && seen[36] == pitch);
     from =
         described(in.data, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, width, height, pitch, CU_TENSOR_MAP_SWIZZLE_NONE,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 32, 3); // rows 0, 3 and 6 of the 8

@@ -3,6 +3,7 @@
 // the line. A version of each kernel without the error runs and prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
+#include <cuda.h>
 #include <cuda/barrier>
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -475,6 +476,41 @@ __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
         bar.wait(std::move(token));
     out[threadIdx.x] = to[threadIdx.x];
     bar.arrive_and_wait(); // the copy must not end after the kernel
+}
+
+// Copies the box at (x, y) of a tensor to shared memory, or back.
+__global__ void box_copy(const __grid_constant__ CUtensorMap map, int x, int y, bool back) {
+    typedef cuda::barrier<cuda::thread_scope_block> Barrier;
+    __shared__ alignas(128) int tile[8 * 4];
+    __shared__ Barrier bar;
+    init(&bar, 1);
+    if (back) {
+        cuda::device::experimental::cp_async_bulk_tensor_2d_shared_to_global(&map, x, y, tile);
+        return;
+    }
+    cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared(tile, &map, x, y, bar);
+    bar.wait(cuda::device::barrier_arrive_tx(bar, 1, sizeof tile));
+}
+
+static void copy_a_box(int x, int y, bool back) {
+    CUtensorMap map;
+    const cuuint64_t size[] = {16, 16}, stride[] = {16 * sizeof(int)};
+    const cuuint32_t box[] = {4, 8}, steps[] = {1, 1};
+    int *data = STORED(int *, cudaMalloc(&it, 16 * 16 * sizeof(int)));
+    EXPECT(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, data, size, stride, box, steps,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                  CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    box_copy<<<1, 1>>>(map, x, y, back);
+    OK(cudaDeviceSynchronize());
+}
+
+TEST(boxes) {
+    faulty({"bulk copy of a box from -1 on", "multiple of 16", "box_copy"}, [] { copy_a_box(-1, 0, false); });
+    faulty({"bulk copy of a box from 1 on", "multiple of 16"}, [] { copy_a_box(1, 9, false); });
+    faulty({"bulk copy of a box to global memory", "negative"}, [] { copy_a_box(0, -1, true); });
+    copy_a_box(5, 3, true);
+    copy_a_box(12, 9, true);
 }
 
 TEST(bulk_copies) {
