@@ -78,9 +78,9 @@ def test_a_report_names_both_threads_and_lines(run):
     ), text
 
 
-def test_a_fill_needs_no_shadow_memory(program):
-    """Of 34 GiB the detector's table takes 32."""
-    limited = "ulimit -v 35651584; exec " + f"'{program(SOURCE, '--check')}' fill_and_kernel 0"
+def test_fills_copies_and_freed_memory_need_no_shadow_memory(program):
+    """Of 33 GiB the detector's table takes 32."""
+    limited = "ulimit -v 34603008; exec " + f"'{program(SOURCE, '--check')}' fill_and_kernel 0"
     tools.execute("sh", "-c", limited, timeout=60)
 
 

@@ -368,14 +368,24 @@ static void each_stream(int *data, bool wrong) {
     }
 }
 
-// Fills of whole pages of the race detector, which have no shadow memory until something else accesses them.
-// They race with each other, or a kernel races with the second one.
+__global__ void touch(int *pages) {
+    pages[threadIdx.x << 14] = 1;
+}
+// Fills of whole pages of the race detector, and copies, which have no shadow memory until something else
+// accesses a part. That of freed memory is released. The fills race with each other, or a kernel races with
+// the second one.
 template <bool FILLS> static void fills_of_pages(int *large, bool wrong) {
     cudaStream_t s[2];
+    for (int i = 0; i < 16; ++i) {
+        CHECK(cudaMalloc(&large, (1 << 24) + (i << 16)));
+        touch<<<1, N>>>(large);
+        CHECK(cudaFree(large));
+    }
     CHECK(cudaMalloc(&large, 1 << 27));
     for (int i = 0; i < 2; ++i) {
         CHECK(cudaStreamCreate(&s[i]));
         CHECK(cudaMemsetAsync(large, i, 1 << 27, s[i])); // two_fills, fill_and_kernel
+        CHECK(cudaMemcpyAsync(large + (1 << 24), large, 1 << 26, cudaMemcpyDeviceToDevice, s[i]));
         if (!wrong || i != FILLS)
             CHECK(cudaDeviceSynchronize());
     }
