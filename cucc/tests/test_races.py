@@ -83,7 +83,7 @@ def test_a_report_names_both_threads_and_lines(run):
     [
         ("bins_of_block", "writes .* writes them at .*, with no atomic operation such as atomicAdd()"),
         (
-            "increment",
+            "variable",
             "writes .* writes them at .*, with no atomic operation such as atomicAdd(), and nothing orders these blocks",
         ),
         ("tree", "reads .* writes them at .*, with no __syncwarp() or __syncthreads() between"),

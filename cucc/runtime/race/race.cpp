@@ -26,6 +26,8 @@ struct ShadowPage {
     unsigned shift = page_bits; // a cell covers 1 << shift bytes
     uint32_t used = race_page;  // bytes that belong to an allocation; accesses after them are out of bounds
     ShadowCell whole{}, *cells = &whole;
+
+    size_t count(unsigned shift_of_cell) const { return (used + (1u << shift_of_cell) - 1) >> shift_of_cell; }
 };
 
 ShadowPage of_stacks; // in the table where stacks are
@@ -61,17 +63,17 @@ void unlock(ShadowPage &page) {
 
 void free_cells(ShadowPage &page) {
     if (page.cells != &page.whole)
-        munmap(page.cells, (race_page >> page.shift) * sizeof(ShadowCell));
+        munmap(page.cells, page.count(page.shift) * sizeof(ShadowCell));
 }
 
 // Replaces the cells by smaller ones with the same accesses.
 void split(ShadowPage &page, unsigned shift) {
-    ShadowCell *const cells = static_cast<ShadowCell *>(reserve((race_page >> shift) * sizeof(ShadowCell)));
-    const unsigned parts = 1u << (page.shift - shift);
-    for (size_t i = 0; i < race_page >> page.shift; ++i)
+    const size_t count = page.count(shift), parts = (size_t)1 << (page.shift - shift);
+    ShadowCell *const cells = static_cast<ShadowCell *>(reserve(count * sizeof(ShadowCell)));
+    for (size_t i = 0; i < page.count(page.shift); ++i)
         for (unsigned n = 0; n < 3; ++n)
             if (const Access &a = page.cells[i].last[n]; a.time)
-                for (unsigned part = 0; part < parts; ++part)
+                for (size_t part = 0; part < parts && parts * i + part < count; ++part)
                     if (page.shift == page_bits || a.bytes >> part & 1) {
                         cells[parts * i + part].last[n] = a;
                         cells[parts * i + part].last[n].bytes = 15;
@@ -140,10 +142,12 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
     Access other{};
     uintptr_t where = address;       // address of the other access
     bool written = !reads || !block; // whether anything has written what a thread reads
-    lock(page);
     const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
-    // Cells of words take 15 times the memory of their page, so large fills and copies alone make none.
-    if (page.shift == page_bits && bytes < race_page)
+    if (end > page.used)
+        return;
+    lock(page);
+    // Cells of words take 15 times the memory of their page, so fills and copies of all of it make none.
+    if (page.shift == page_bits && bytes < page.used)
         split(page, 2);
     // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
     // So at the first write of less than a word, the page gets a cell for every byte.
@@ -254,7 +258,6 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
             if (what)
                 return report_forbidden(me, what, here);
             const bool shared = in_kernel && is_shared_memory(address);
-            // `used` may be that of an allocation that was freed, so report_out_of_bounds() looks again.
             const bool beyond = shared ? !block->has_shared(address, here)
                                        : in_kernel && (address & (race_page - 1)) + here > page->used;
             if (!beyond || !report_out_of_bounds(me, address, here))
@@ -274,7 +277,7 @@ using namespace race;
 // Marks new memory, and at least a byte after it, as uninitialized, also where an allocation was freed.
 void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes + 1);
-    race_forget(memory, bytes + 1);
+    race_forget(memory, bytes + 1); // there are no cells while `used` changes
     const uintptr_t end = (uintptr_t)memory + bytes;
     for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i)
         pages()[i]->used = (uint32_t)std::min(race_page, end - (i << page_bits));
@@ -289,6 +292,7 @@ void race_forget(const void *memory, size_t bytes) {
         page.whole = {};
         page.cells = &page.whole;
         page.shift = page_bits;
+        page.used = race_page;
         unlock(page);
     }
 }

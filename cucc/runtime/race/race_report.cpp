@@ -225,9 +225,6 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         size = nearest->bytes;
     } else {
         const char *const at = (const char *)address, *const page = (char *)(address & ~(race_page - 1));
-        const auto here = find_allocation(at);
-        if (here && at + bytes <= here->base + here->size)
-            return false;
         auto m = find_allocation(page);
         if (!m)
             m = find_allocation(page - 1);
