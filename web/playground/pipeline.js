@@ -8,7 +8,7 @@
 import {Exit, run} from "./wasi.js";
 
 const WARNINGS = ["-Wall", "-Wextra",
-    ..."unused-parameter overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined".split(" ")
+    ..."unused-parameter sign-compare overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined".split(" ")
        .map(name => `-Wno-${name}`)];
 const FOLDERS = ["/usr/include/wasm32-wasip1/c++/v1", "/usr/include/c++/v1", "/usr/include", "/usr/include/wasm32-wasip1"];
 // clang's options without its driver, which would run clang a second time to find them
