@@ -422,7 +422,9 @@ def test_errors_name_the_line(compiled):
     files = """#include <stdio.h>
         char block[1 << 20];
         int main() { FILE *f = fopen("x", "wb"); for (;;) { fwrite(block, 1, sizeof block, f); rewind(f); } }"""
-    signs = "__global__ void f(int *a, size_t n) { int i = threadIdx.x; if (i < n) a[i] = i; }\nint main() {}\n"
+    signs = (
+        "__global__ void f(int *a, size_t n) { int i = threadIdx.x; if (i < n) a[i] = i; }\nint main() {}\n"
+    )
     missing, output, trap, silent, *limits = compiled(
         {"text": dot.replace("HANDLE_LAUNCH();", "HANDLE_LAUNCH()", 1), "name": "chapter05/dot.cu"},
         {"text": endless},
@@ -434,7 +436,9 @@ def test_errors_name_the_line(compiled):
     assert [(d["line"], d["severity"]) for d in told(missing, "diagnostics")[0]] == [(line, "error")]
     assert told(output, "end")[0]["status"] == "more than 1 MB of output"
     assert "unreachable" in told(trap, "end")[0]["status"]
-    assert told(silent, "diagnostics") == [[]], "nvcc does not warn of it, and clang would name a type of cucc"
+    assert told(silent, "diagnostics") == [
+        []
+    ], "nvcc does not warn of it, and clang would name a type of cucc"
     assert [told(one, "end")[0]["status"] for one in limits] == [10, "more than 1 GB of files"]
 
 
