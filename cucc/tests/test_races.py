@@ -86,6 +86,7 @@ def test_a_report_names_both_threads_and_lines(run):
             "variable",
             "writes .* writes them at .*, with no atomic operation such as atomicAdd(), and nothing orders these blocks",
         ),
+        ("bytes", "writes .* writes it at .*, with no __syncthreads() or atomic operation between"),
         ("tree", "reads .* writes them at .*, with no __syncwarp() or __syncthreads() between"),
     ],
 )

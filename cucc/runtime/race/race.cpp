@@ -142,6 +142,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
     Access other{};
     uintptr_t where = address;       // address of the other access
     bool written = !reads || !block; // whether anything has written what a thread reads
+    bool changes = false;            // whether this thread has read what it writes
     const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
     if (end > page.used)
         return;
@@ -180,6 +181,8 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
         note(last_write);
         written |= last_write.time != 0 && !stale(last_write);
         if (me.write) {
+            for (const Access *a = reads; a < reads + 2; ++a)
+                changes |= a->time && a->block == me.block && a->thread == me.thread && a->epoch == me.epoch;
             note(reads[0]);
             note(reads[1]);
             last_write = me;
@@ -213,7 +216,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
     // A copy covers many words; the message names the word that both accessed.
     if (me.block == a_copy || other.block == a_copy)
         bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
-    report(other, me, where, bytes);
+    report(other, me, where, bytes, changes);
 }
 
 } // namespace

@@ -133,7 +133,7 @@ void report_one(const char *title, uint32_t kind, const Access &me, size_t bytes
 
 } // namespace
 
-void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
+void report(const Access &a, const Access &b, uintptr_t address, size_t bytes, bool changes) {
     std::string allocated;
     const std::string memory = name_memory(address, b, allocated);
     if (memory.empty())
@@ -154,7 +154,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         first = second;
     const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
     const bool later = same && line_a == line_b && a.write != b.write && a.atomic == b.atomic;
-    const bool change = same && a.place == b.place && a.write && b.write;
+    const bool both = same && a.place == b.place && a.write && b.write, change = both && changes;
     if (change)
         r.changes.insert(line_a);
     if (!later && !r.lines.insert(std::minmax(line_a, line_b)).second)
@@ -185,6 +185,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
                 (a.atomic != b.atomic  ? ", which is not ordered with an atomic access"
                  : change && one_block ? ""
                  : !one_block          ? ", and nothing orders these blocks"
+                 : both                ? ", with no __syncthreads() or atomic operation between"
                  : warp                ? ", with no __syncwarp() or __syncthreads() between"
                                        : ", with no __syncthreads() between") +
                 "\n";
