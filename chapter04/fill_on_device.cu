@@ -8,7 +8,7 @@
  * Book:    4.2.1 (after the book)
  * Build:   nvcc -o fill_on_device chapter04/fill_on_device.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/fill_on_device --size 64M
- * Check:   --size 1001
+ * Check:   --size 60000
  */
 #include "../common/book.h"
 

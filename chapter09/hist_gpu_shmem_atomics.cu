@@ -13,7 +13,7 @@
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
  *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks, see
  *          docs/book-vs-today.md, and of threads, by a kernel that needs no thread for each bin.
- * Check:   --size 100001
+ * Check:   --size 100001 --sweep | --size 100001
  */
 #include "../common/book.h"
 #include "hist_gpu.h" // --fill: fill_bytes(); --sweep: sweep_blocks(); check()

@@ -14,7 +14,7 @@
  * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.
  *          Today's devices have a copy engine for each direction, so the order of the calls matters little
  *          (docs/book-vs-today.md). --tasks runs two different kernels at once (task parallelism).
- * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --tasks
+ * Check:   --size 50030 --chunk 10007 | --size 3001 --chunk 1000 | --tasks
  */
 #include "../common/book.h"
 #include "streams.h" // fill_random(), check()

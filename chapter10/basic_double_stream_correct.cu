@@ -14,7 +14,7 @@
  * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.
  *          Today's devices have a copy engine for each direction, so the order of the calls matters little
  *          (docs/book-vs-today.md). --streams compares N streams with one, for kernels of several lengths.
- * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 9000 --chunk 1000 --streams 3
+ * Check:   --size 50030 --chunk 10007 | --size 3001 --chunk 1000 | --size 9000 --chunk 1000 --streams 3
  */
 #include "../common/book.h"
 #include "streams.h" // fill_random(), check()

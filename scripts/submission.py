@@ -227,6 +227,9 @@ def check_main(given, own):
     given, own = (" ".join(texts_of(text)) for text in (given, own))
     if CALL.sub("", given).split() != CALL.sub("", own).split():
         raise Problem("main() has been changed outside of the calls of CUDA")
+    for needed in re.findall(r"\bcuda\w+Async\b|\bstream\w* >>>", own):
+        if needed not in given:
+            raise Problem(f"main() has no {needed.replace(' >>>', ' in a launch')}")
     known, of_main = words_of(" ".join(CALL.findall(own))), words_of(own)
     for call in {*CALL.findall(given)} - {*CALL.findall(own)}:
         text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', call)

@@ -312,6 +312,18 @@ def test_main_is_changed_only_in_calls_of_cuda():
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 
 
+def test_main_has_the_streams_and_the_asynchronous_copies():
+    """No run shows that they are missing: the result is right without them."""
+    exercise = Exercise("chapter10/basic_double_stream")
+    for old, new, says in [
+        ("256, 0, stream1>>>", "256, 0, stream0>>>", "stream1 in a launch"),
+        ("256, 0, stream1>>>", "256>>>", "stream1 in a launch"),
+        ("cudaMemcpyAsync(", "cudaMemcpy(", "cudaMemcpyAsync"),
+    ]:
+        with pytest.raises(Problem, match=rf"^main\(\) has no {says}$"):
+            with_functions_of(exercise, exercise.text.replace(old, new))
+
+
 def test_a_kernel_has_no_name_of_the_host():
     """Kernels of radix_sort have a parameter with the name of a variable, which they could set on the CPU."""
     exercise = Exercise("chapter12/radix_sort")

@@ -49,9 +49,9 @@ static bool close_enough(double got, double expected, double tol) {
 }
 
 // For a message: whether rounding may explain a difference, which is then not far above what the tolerance
-// allows.
+// allows. A tolerance of 1 % or more is not for rounding.
 static const char *hint(double got, double expected, double tol) {
-    return tol > 0 && close_enough(got, expected, 100 * tol)
+    return tol > 0 && tol < 0.01 && close_enough(got, expected, 100 * tol)
                ? ": near enough to come from rounding, or from a few elements"
                : "";
 }

@@ -28,6 +28,7 @@ struct Fill;
 
 void race_track(const void *memory, size_t bytes) WEAK;     // marks memory that threads may share as tracked
 void race_track_new(const void *memory, size_t bytes) WEAK; // the same, for memory that nothing has written
+void race_forget(const void *memory, size_t bytes) WEAK;    // drops the records of memory that is freed
 // A thread that waits can keep this stack; with begin = end, it is one no more.
 void race_stack(const char *begin, const char *end) WEAK;
 constexpr size_t race_page = 64 << 10; // bytes; tracked memory should not share such pages with other memory

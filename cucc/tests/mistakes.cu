@@ -38,6 +38,20 @@ __global__ void sum(int *values, int *out, bool in_branch, bool not_set) {
         *out = all[0];
 }
 
+__global__ void count(const int *values, int *out, bool not_atomic) {
+    __shared__ int zeros;
+    if (threadIdx.x == 0)
+        zeros = 0;
+    __syncthreads();
+    if (values[threadIdx.x] == 0 && not_atomic)
+        zeros++;
+    else if (values[threadIdx.x] == 0)
+        atomicAdd(&zeros, 1);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *out = zeros;
+}
+
 #ifdef CALLED
 static void plain_call(int *values) {
     add_one(values, 100, false); // no <<<>>>
@@ -57,6 +71,8 @@ int main(int, char **argv) {
     add_one<<<2, 100>>>(mistake == 3 ? host : values, 128, mistake == 2);
     reverse<<<1, 128>>>(values, mistake == 4);
     sum<<<1, 128>>>(values, out, mistake == 7, mistake == 5);
+    cudaMemset(values, 0, sizeof host);
+    count<<<1, 128>>>(values, out, mistake == 10);
     if (mistake == 1)
         printf("%d\n", out[0]);
     else

@@ -78,9 +78,27 @@ def test_a_report_names_both_threads_and_lines(run):
     ), text
 
 
-def test_a_fill_needs_no_shadow_memory(program):
-    """Of 34 GiB the detector's table takes 32."""
-    limited = "ulimit -v 35651584; exec " + f"'{program(SOURCE, '--check')}' fill_and_kernel 0"
+@pytest.mark.parametrize(
+    "case, how",
+    [
+        ("bins_of_block", "writes .* writes them at .*, with no atomic operation such as atomicAdd()"),
+        (
+            "variable",
+            "writes .* writes them at .*, with no atomic operation such as atomicAdd(), and nothing orders these blocks",
+        ),
+        ("bytes", "writes .* writes it at .*, with no __syncthreads() or atomic operation between"),
+        ("tree", "reads .* writes them at .*, with no __syncwarp() or __syncthreads() between"),
+    ],
+)
+def test_a_race_of_one_line(run, case, how):
+    """Whether an atomic operation is missing there, or a barrier."""
+    text = reported(run, case)
+    assert re.search(how.replace("()", r"\(\)") + "\n$", text, re.S) and text.count("race") == 1, text
+
+
+def test_fills_copies_and_freed_memory_need_no_shadow_memory(program):
+    """Of 33 GiB the detector's table takes 32."""
+    limited = "ulimit -v 34603008; exec " + f"'{program(SOURCE, '--check')}' fill_and_kernel 0"
     tools.execute("sh", "-c", limited, timeout=60)
 
 

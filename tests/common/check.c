@@ -64,11 +64,14 @@ TEST(floats) {
         EXPECT(check_floats("x", &rows[i].got, &rows[i].expected, 1, rows[i].tol) == rows[i].passes);
         EXPECT(check_value("x", rows[i].got, rows[i].expected, rows[i].tol) == rows[i].passes);
     }
-    FAILS(check_value("sum", 1.5, 1, 0.25), "sum: got 1.5, expected 1, difference at most 0.25: near enough "
-                                            "to come from rounding, or from a few elements\n"
-                                            "sum: 1 of 1 differ\n");
+    FAILS(check_value("sum", 1.5, 1, 0.009),
+          "sum: got 1.5, expected 1, difference at most 0.009: near enough "
+          "to come from rounding, or from a few elements\n"
+          "sum: 1 of 1 differ\n");
     FAILS(check_value("sum", 1.5, 1, 0.001),
           "sum: got 1.5, expected 1, difference at most 0.001\nsum: 1 of 1 differ\n");
+    FAILS(check_value("error", 488, 0, 5),
+          "error: got 488, expected 0, difference at most 5\nerror: 1 of 1 differ\n");
     EXPECT(likely_roundings(9) == 9 && likely_roundings(64) == 64);
     EXPECT(likely_roundings(10000) == 800);
 }

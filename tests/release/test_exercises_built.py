@@ -16,7 +16,7 @@ import pytest
 import helpers
 import exercise
 import grade  # scripts/, which helpers adds to the path
-from test_exercises import EXERCISES, add, needs_cpu, solve
+from test_exercises import EXERCISES, add, lines, needs_cpu, solve
 from trees import ROOT, make, needs_nvcc, nvcc_settings
 
 
@@ -61,6 +61,31 @@ def test_without_its_functions_it_fails_and_with_them_it_passes(tree, rng):
         if result.status != 0 or not re.search(said, result.err):
             failed.append(str(result))
     assert not failed, "\n".join(failed)
+
+
+# The exercise => what is replaced => by what: mistakes that other sizes and other kernels of the program do not show
+SMALL = r"""
+chapter04/fill_on_device => int k = tid % 46341; => int k = tid;
+chapter09/hist_gpu_shmem_atomics => bin += blockDim.x)\n        temp[bin] => bin += 256)\n        temp[bin]
+chapter09/hist_gpu_shmem_atomics => atomicAdd(&histo[bin], temp[bin]); => ;
+chapter10/basic_double_stream => count1 / 256 + 1 => (count1 + 255) / 256
+chapter10/basic_double_stream_correct => count1 / 256 + 1 => (count1 + 255) / 256
+"""
+
+
+@needs_cpu
+def test_the_small_run_notices(tree):
+    for row in lines(SMALL):
+        program, old, new = row.replace("\\n", "\n").split(" => ")
+        add(tree, program)
+        make(tree, "exercise", program)
+        solve(tree, program)
+        mine = tree / f"my/{program}.cu"
+        text = mine.read_text()
+        mine.write_text(text.replace(old, new))
+        assert text.count(old) == 1, row
+        make(tree, f"my/{program}")
+        assert start(tree, program).status == 1, row
 
 
 @needs_cpu

@@ -382,7 +382,10 @@ def test_an_exercise_is_judged(compiled):
     some = dot.replace(barrier, f"if (threadIdx.x < 16) {barrier}", 1)
     table = Exercise("appendix_a/hashtable_gpu")  # whose check needs more than 1 GB
     large = "\n".join(table.with_includes(line, "../../") for line in table.lines)
-    wrong, race, right, bounds, divergent, early, unchecked, large = compiled(
+    streams = Exercise("chapter10/basic_double_stream")
+    lines = (streams.with_includes(line, "../../") for line in streams.lines)
+    unset = "\n".join(line for line in lines if "cudaGetDeviceProperties(" not in line)
+    wrong, race, right, bounds, divergent, early, unchecked, unset, large = compiled(
         {**given, "text": dot.replace("cache[cacheIndex] += ", "cache[cacheIndex] -= ")},
         {**given, "text": racy},
         {**given, "text": dot},
@@ -390,6 +393,7 @@ def test_an_exercise_is_judged(compiled):
         {**given, "text": some, "exercise": True},
         {**given, "text": re.sub(r"(?m)^int main\(.*\{", r"\g<0> exit(0);", dot), "exercise": True},
         {**given, "text": dot, "exercise": True, "check": False},
+        {"name": f"my/{streams.name}.cu", "args": streams.options.split(), "text": unset, "exercise": True},
         {
             **given,
             "text": large,
@@ -398,8 +402,9 @@ def test_an_exercise_is_judged(compiled):
             "exercise": True,
         },
     )
-    states = [told(one, "end")[0]["status"] for one in (wrong, race, right, bounds, early, unchecked, large)]
-    assert states == [1, 1, 0, 1, "ended before its check", 0, 0]
+    ends = wrong, race, right, bounds, early, unchecked, unset, large
+    states = [told(one, "end")[0]["status"] for one in ends]
+    assert states == [1, 1, 0, 1, "ended before its check", 0, 0, 0]
     assert "divergent barrier" in "".join(told(divergent, "err")) and told(divergent, "end")[0]["status"]
     line = racy[: racy.index("cache[cacheIndex] += ")].count("\n") + 1
     assert re.search(rf"race in kernel dot, .* at dot.cu:{line}", "".join(told(race, "err")), re.S)
@@ -417,16 +422,23 @@ def test_errors_name_the_line(compiled):
     files = """#include <stdio.h>
         char block[1 << 20];
         int main() { FILE *f = fopen("x", "wb"); for (;;) { fwrite(block, 1, sizeof block, f); rewind(f); } }"""
-    missing, output, trap, *limits = compiled(
+    signs = (
+        "__global__ void f(int *a, size_t n) { int i = threadIdx.x; if (i < n) a[i] = i; }\nint main() {}\n"
+    )
+    missing, output, trap, silent, *limits = compiled(
         {"text": dot.replace("HANDLE_LAUNCH();", "HANDLE_LAUNCH()", 1), "name": "chapter05/dot.cu"},
         {"text": endless},
         {"text": "int main() { __builtin_trap(); }\n"},
+        {"text": signs},
         {"text": memory},
         {"text": files},
     )
     assert [(d["line"], d["severity"]) for d in told(missing, "diagnostics")[0]] == [(line, "error")]
     assert told(output, "end")[0]["status"] == "more than 1 MB of output"
     assert "unreachable" in told(trap, "end")[0]["status"]
+    assert told(silent, "diagnostics") == [
+        []
+    ], "nvcc does not warn of it, and clang would name a type of cucc"
     assert [told(one, "end")[0]["status"] for one in limits] == [10, "more than 1 GB of files"]
 
 

@@ -8,7 +8,7 @@
 import {Exit, run} from "./wasi.js";
 
 const WARNINGS = ["-Wall", "-Wextra",
-    ..."unused-parameter overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined".split(" ")
+    ..."unused-parameter sign-compare overloaded-shift-op-parentheses misleading-indentation unknown-pragmas macro-redefined".split(" ")
        .map(name => `-Wno-${name}`)];
 const FOLDERS = ["/usr/include/wasm32-wasip1/c++/v1", "/usr/include/c++/v1", "/usr/include", "/usr/include/wasm32-wasip1"];
 // clang's options without its driver, which would run clang a second time to find them
@@ -140,7 +140,9 @@ export class Pipeline {
         const known = translated.text.startsWith(own.text);
         const input = known ? {"in.ii": translated.text.slice(own.text.length), "prelude.pch": own.stored, "prelude.h": own.bytes}
             : {"in.ii": translated.text};
-        const options = ["clang++", ...CLANG, ...TRANSLATED, ...check ? [...CHECK.options, "-S"] : ["-emit-obj"], ...WARNINGS,
+        // Variables that an exercise does not set yet have some value: clang would end the program where one is used.
+        const set = exercise ? ["-ftrivial-auto-var-init=pattern"] : [];
+        const options = ["clang++", ...CLANG, ...TRANSLATED, ...set, ...check ? [...CHECK.options, "-S"] : ["-emit-obj"], ...WARNINGS,
             ...known ? ["-include-pch", "/prelude.pch", "-fno-validate-pch"] : [], "-main-file-name", "program.cu",
             "-o", check ? "-" : "/out.o", "/in.ii"];
         let object = await timed("compiles", () => tool(runLLVM, options, input));

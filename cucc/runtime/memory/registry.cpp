@@ -89,6 +89,8 @@ void free_memory(void *memory) {
 namespace {
 
 void remember_freed(Registry &r, const Allocation &a) {
+    if (race_forget)
+        race_forget(a.base, a.size);
     r.freed.push_back(a);
     if (r.freed.size() > 1000)
         r.freed.pop_front();

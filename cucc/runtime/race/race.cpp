@@ -14,20 +14,21 @@ namespace cuda_cpu::race {
 
 namespace {
 
-struct ShadowCell { // of a word, or of a byte
+constexpr unsigned page_bits = 16, address_bits = sizeof(void *) == 4 ? 32 : 48;
+static_assert(race_page == 1 << page_bits);
+
+struct ShadowCell { // of a page, a word, or a byte
     Access last[3]; // the last write and two reads
 };
 
 struct ShadowPage {
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
-    unsigned shift = 2;        // a cell covers 1 << shift bytes
-    uint32_t used = race_page; // bytes that belong to an allocation; accesses after them are out of bounds
-    ShadowCell *cells = nullptr;
-    Access whole{}; // while there are no cells: the fill or copy that has written all of the page
-};
+    unsigned shift = page_bits; // a cell covers 1 << shift bytes
+    uint32_t used = race_page;  // bytes that belong to an allocation; accesses after them are out of bounds
+    ShadowCell whole{}, *cells = &whole;
 
-constexpr unsigned page_bits = 16, address_bits = sizeof(void *) == 4 ? 32 : 48;
-static_assert(race_page == 1 << page_bits);
+    size_t count(unsigned shift_of_cell) const { return (used + (1u << shift_of_cell) - 1) >> shift_of_cell; }
+};
 
 ShadowPage of_stacks; // in the table where stacks are
 struct Stacks {       // that threads of blocks keep while they wait
@@ -49,6 +50,37 @@ ShadowPage **pages() {
     static ShadowPage **const table =
         static_cast<ShadowPage **>(reserve(sizeof(ShadowPage *) << (address_bits - page_bits)));
     return table;
+}
+
+void lock(ShadowPage &page) {
+    while (page.lock.test_and_set(std::memory_order_acquire))
+        ;
+}
+
+void unlock(ShadowPage &page) {
+    page.lock.clear(std::memory_order_release);
+}
+
+void free_cells(ShadowPage &page) {
+    if (page.cells != &page.whole)
+        munmap(page.cells, page.count(page.shift) * sizeof(ShadowCell));
+}
+
+// Replaces the cells by smaller ones with the same accesses.
+void split(ShadowPage &page, unsigned shift) {
+    const size_t count = page.count(shift), parts = (size_t)1 << (page.shift - shift);
+    ShadowCell *const cells = static_cast<ShadowCell *>(reserve(count * sizeof(ShadowCell)));
+    for (size_t i = 0; i < page.count(page.shift); ++i)
+        for (unsigned n = 0; n < 3; ++n)
+            if (const Access &a = page.cells[i].last[n]; a.time)
+                for (size_t part = 0; part < parts && parts * i + part < count; ++part)
+                    if (page.shift == page_bits || a.bytes >> part & 1) {
+                        cells[parts * i + part].last[n] = a;
+                        cells[parts * i + part].last[n].bytes = 15;
+                    }
+    free_cells(page);
+    page.cells = cells;
+    page.shift = shift;
 }
 
 ShadowPage *tracked(uintptr_t address) {
@@ -110,39 +142,18 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
     Access other{};
     uintptr_t where = address;       // address of the other access
     bool written = !reads || !block; // whether anything has written what a thread reads
-    while (page.lock.test_and_set(std::memory_order_acquire))
-        ;
-    const size_t cells = race_page >> page.shift;
-    // Cells take 15 times the memory of their page, so a large fill that nothing else accesses gets none.
-    if (!page.cells && bytes == race_page && me.write && !reads &&
-        (!page.whole.time || ordered(page.whole, me, block))) {
-        page.whole = me;
-        page.whole.bytes = 15;
-        page.lock.clear(std::memory_order_release);
-        return;
-    }
-    if (!page.cells) {
-        page.cells = static_cast<ShadowCell *>(reserve(cells * sizeof(ShadowCell)));
-        for (size_t i = 0; page.whole.time && i < cells; ++i)
-            page.cells[i].last[0] = page.whole;
-    }
+    bool changes = false;            // whether this thread has read what it writes
     const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
+    if (end > page.used)
+        return;
+    lock(page);
+    // Cells of words take 15 times the memory of their page, so fills and copies of all of it make none.
+    if (page.shift == page_bits && bytes < page.used)
+        split(page, 2);
     // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
     // So at the first write of less than a word, the page gets a cell for every byte.
-    if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
-        ShadowCell *const fine = static_cast<ShadowCell *>(reserve(race_page * sizeof(ShadowCell)));
-        for (size_t i = 0; i < cells; ++i) {
-            for (unsigned n = 0; n < 3; ++n)
-                for (unsigned byte = 0; byte < 4; ++byte)
-                    if (const Access &a = page.cells[i].last[n]; a.time && a.bytes >> byte & 1) {
-                        fine[4 * i + byte].last[n] = a;
-                        fine[4 * i + byte].last[n].bytes = 15;
-                    }
-        }
-        munmap(page.cells, cells * sizeof(ShadowCell));
-        page.cells = fine;
-        page.shift = 0;
-    }
+    if (page.shift == 2 && me.write && ((begin | bytes) & 3))
+        split(page, 0);
     for (uintptr_t i = begin >> page.shift; i <= (end - 1) >> page.shift; ++i) {
         Access &last_write = page.cells[i].last[0], *const reads = page.cells[i].last + 1;
         me.bytes = 15;
@@ -170,6 +181,8 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
         note(last_write);
         written |= last_write.time != 0 && !stale(last_write);
         if (me.write) {
+            for (const Access *a = reads; a < reads + 2; ++a)
+                changes |= a->time && a->block == me.block && a->thread == me.thread && a->epoch == me.epoch;
             note(reads[0]);
             note(reads[1]);
             last_write = me;
@@ -195,7 +208,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
         }
     }
     const unsigned shift = page.shift;
-    page.lock.clear(std::memory_order_release);
+    unlock(page);
     if (!written)
         report_uninitialized(me, address, bytes);
     if (!other.time)
@@ -203,7 +216,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
     // A copy covers many words; the message names the word that both accessed.
     if (me.block == a_copy || other.block == a_copy)
         bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
-    report(other, me, where, bytes);
+    report(other, me, where, bytes, changes);
 }
 
 } // namespace
@@ -248,7 +261,6 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
             if (what)
                 return report_forbidden(me, what, here);
             const bool shared = in_kernel && is_shared_memory(address);
-            // `used` may be that of an allocation that was freed, so report_out_of_bounds() looks again.
             const bool beyond = shared ? !block->has_shared(address, here)
                                        : in_kernel && (address & (race_page - 1)) + here > page->used;
             if (!beyond || !report_out_of_bounds(me, address, here))
@@ -268,13 +280,23 @@ using namespace race;
 // Marks new memory, and at least a byte after it, as uninitialized, also where an allocation was freed.
 void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes + 1);
+    race_forget(memory, bytes + 1); // there are no cells while `used` changes
     const uintptr_t end = (uintptr_t)memory + bytes;
-    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i) {
+    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i)
+        pages()[i]->used = (uint32_t)std::min(race_page, end - (i << page_bits));
+}
+
+void race_forget(const void *memory, size_t bytes) {
+    const uintptr_t end = (uintptr_t)memory + bytes;
+    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= (end - 1) >> page_bits; ++i) {
         ShadowPage &page = *pages()[i];
-        page.used = (uint32_t)std::min(race_page, end - (i << page_bits));
+        lock(page);
+        free_cells(page);
         page.whole = {};
-        if (page.cells)
-            madvise(page.cells, (race_page >> page.shift) * sizeof(ShadowCell), MADV_DONTNEED);
+        page.cells = &page.whole;
+        page.shift = page_bits;
+        page.used = race_page;
+        unlock(page);
     }
 }
 

@@ -144,9 +144,10 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
 
 // ---- reports (race_report.cpp) ----
 
-void report(const Access &earlier, const Access &later, uintptr_t address, size_t bytes);
+// `changes`: the thread has read what it writes, as in x += 1.
+void report(const Access &earlier, const Access &later, uintptr_t address, size_t bytes, bool changes);
 // Reports an access outside of the variables in shared memory, or after the end of an allocation. Reports
-// nothing and returns false if another allocation contains the address now, or none is before it.
+// nothing and returns false if no allocation is before the address.
 bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes);
 // `what` is a local variable of another thread, or an index such as threadIdx.
 void report_forbidden(const Access &me, const char *what, size_t bytes);

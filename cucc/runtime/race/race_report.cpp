@@ -49,7 +49,21 @@ struct Reports {
     // Reads of shared memory that nothing has written: the line, and the report, which is printed at the end
     // if the line has no race, because a missing barrier makes such reads too.
     std::vector<std::pair<std::string, std::string>> unwritten;
+    // A race of a write and a read by one line. It is printed at the end unless the line is in `changes`: two
+    // threads change a word there, and a barrier between the two is no help.
+    std::map<std::string, std::string> one_line;
+    std::set<std::string> changes;
     unsigned shown = 0, more = 0;
+
+    void show(const std::string &text) { // of a race
+        if (shown == 10) {
+            ++more;
+            return;
+        }
+        ++shown;
+        fflush(stdout);
+        fputs(text.c_str(), stderr);
+    }
 };
 
 ONLY(reports, Reports)
@@ -57,6 +71,9 @@ ONLY(reports, Reports)
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
 [[maybe_unused]] const int at_end = atexit([] {
     fflush(nullptr);
+    for (const auto &[line, text] : reports().one_line)
+        if (!reports().changes.count(line))
+            reports().show(text);
     for (const auto &[line, text] : reports().unwritten)
         if (!reports().raced.count(line)) {
             ++reports().shown;
@@ -116,7 +133,7 @@ void report_one(const char *title, uint32_t kind, const Access &me, size_t bytes
 
 } // namespace
 
-void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
+void report(const Access &a, const Access &b, uintptr_t address, size_t bytes, bool changes) {
     std::string allocated;
     const std::string memory = name_memory(address, b, allocated);
     if (memory.empty())
@@ -127,13 +144,6 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         return;
     const std::string line_a = a.place ? line_of({a.place}) : "", line_b = b.place ? line_of({b.place}) : "";
     r.raced.insert({line_a, line_b});
-    if (!r.lines.insert(std::minmax(line_a, line_b)).second)
-        return;
-    if (r.shown == 10) {
-        ++r.more;
-        return;
-    }
-    ++r.shown;
     const bool host = a.block == the_host || b.block == the_host;
     const Task *first = nullptr, *second = current.task;
     if (b.block == the_host || a.time < current.task_begun) {
@@ -143,6 +153,12 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     } else
         first = second;
     const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
+    const bool later = same && line_a == line_b && a.write != b.write && a.atomic == b.atomic;
+    const bool both = same && a.place == b.place && a.write && b.write, change = both && changes;
+    if (change)
+        r.changes.insert(line_a);
+    if (!later && !r.lines.insert(std::minmax(line_a, line_b)).second)
+        return;
     const auto size = amount(bytes) + " of " + memory;
     const auto at = [&](const Access &x) {
         return x.place ? " at " + (&x == &a ? line_a : line_b) : std::string();
@@ -157,7 +173,6 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         return (same ? std::string() : task_name(task) + " ") + "thread " + coordinates(x.thread, block) +
                (with_block ? " of block " + coordinates(x.block, grid) : "");
     };
-    fflush(stdout);
     std::string text = "cuda on the CPU: race ";
     if (same) {
         const bool one_block = a.block == b.block, warp = one_block && a.thread / 32 == b.thread / 32;
@@ -166,11 +181,13 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
             text += ", block " + coordinates(a.block, gridDim);
         text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated +
                 ",\n    " + who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") +
-                at(b) +
-                (a.atomic != b.atomic ? ", which is not ordered with an atomic access"
-                 : !one_block         ? ", and nothing orders these blocks"
-                 : warp               ? ", with no __syncwarp() or __syncthreads() between"
-                                      : ", with no __syncthreads() between") +
+                at(b) + (change ? ", with no atomic operation such as atomicAdd()" : "") +
+                (a.atomic != b.atomic  ? ", which is not ordered with an atomic access"
+                 : change && one_block ? ""
+                 : !one_block          ? ", and nothing orders these blocks"
+                 : both                ? ", with no __syncthreads() or atomic operation between"
+                 : warp                ? ", with no __syncwarp() or __syncthreads() between"
+                                       : ", with no __syncthreads() between") +
                 "\n";
     } else if (host) {
         const bool host_first = a.block == the_host;
@@ -183,7 +200,10 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated +
                 ",\n    " + who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
                 ", and nothing orders the two\n";
-    fputs(text.c_str(), stderr);
+    if (later)
+        r.one_line.emplace(line_a, text);
+    else
+        r.show(text);
 }
 
 bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
@@ -206,9 +226,6 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         size = nearest->bytes;
     } else {
         const char *const at = (const char *)address, *const page = (char *)(address & ~(race_page - 1));
-        const auto here = find_allocation(at);
-        if (here && at + bytes <= here->base + here->size)
-            return false;
         auto m = find_allocation(page);
         if (!m)
             m = find_allocation(page - 1);

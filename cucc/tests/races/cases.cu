@@ -116,6 +116,31 @@ __global__ void tile(int *data, bool wrong) {
     data[N + threadIdx.x] = loaded[N - 1 - threadIdx.x]; // tile
 }
 
+// Two threads change a word: a barrier would not help.
+__global__ void bins_of_block(int *data, bool wrong) {
+    __shared__ int bins[8];
+    if (threadIdx.x < 8)
+        bins[threadIdx.x] = 0;
+    __syncthreads();
+    if (wrong)
+        bins[data[threadIdx.x] & 7]++; // bins_of_block
+    else
+        atomicAdd(&bins[data[threadIdx.x] & 7], 1);
+}
+
+// Each word is changed by one thread, and read by another one in the same line.
+__global__ void tree(int *data, bool wrong) {
+    __shared__ int sum[N];
+    sum[threadIdx.x] = data[threadIdx.x];
+    __syncthreads();
+    for (int half = N / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            sum[threadIdx.x] += sum[threadIdx.x + half]; // tree
+        if (!wrong)
+            __syncthreads();
+    }
+}
+
 // Reductions of 2010 relied on warps that run in step.
 __global__ void warp_volatile(int *data, bool wrong) {
     __shared__ volatile int sum[64];
@@ -368,14 +393,24 @@ static void each_stream(int *data, bool wrong) {
     }
 }
 
-// Fills of whole pages of the race detector, which have no shadow memory until something else accesses them.
-// They race with each other, or a kernel races with the second one.
+__global__ void touch(int *pages) {
+    pages[threadIdx.x << 14] = 1;
+}
+// Fills of whole pages of the race detector, and copies, which have no shadow memory until something else
+// accesses a part. That of freed memory is released. The fills race with each other, or a kernel races with
+// the second one.
 template <bool FILLS> static void fills_of_pages(int *large, bool wrong) {
     cudaStream_t s[2];
+    for (int i = 0; i < 16; ++i) {
+        CHECK(cudaMalloc(&large, (1 << 24) + (i << 16)));
+        touch<<<1, N>>>(large);
+        CHECK(cudaFree(large));
+    }
     CHECK(cudaMalloc(&large, 1 << 27));
     for (int i = 0; i < 2; ++i) {
         CHECK(cudaStreamCreate(&s[i]));
         CHECK(cudaMemsetAsync(large, i, 1 << 27, s[i])); // two_fills, fill_and_kernel
+        CHECK(cudaMemcpyAsync(large + (1 << 24), large, 1 << 26, cudaMemcpyDeviceToDevice, s[i]));
         if (!wrong || i != FILLS)
             CHECK(cudaDeviceSynchronize());
     }
@@ -414,6 +449,7 @@ static const struct {
 } cases[] = {
     KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(shuffle_order, 1)
     KERNEL(matrix_load, 1) KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1)
+    KERNEL(bins_of_block, 1) KERNEL(tree, 1)
     KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)

@@ -92,6 +92,24 @@ TEST(contexts_are_a_stack) {
     OK(cuCtxDestroy(a));
 }
 
+TEST(contexts_copy_to_each_other) {
+    OK(cuInit(0));
+    if (STORED(int, cuDeviceGetCount(&it)) < 2)
+        return;
+    CUcontext context[2];
+    CUdeviceptr memory[2];
+    for (int i = 0; i < 2; i++) {
+        OK(cuDevicePrimaryCtxRetain(&context[i], i));
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuMemAlloc(&memory[i], sizeof(int)));
+        OK(cuMemsetD32(memory[i], 40 + i, 1));
+    }
+    int value = 0;
+    OK(cuMemcpyPeer(memory[1], context[1], memory[0], context[0], sizeof(int)));
+    OK(cuMemcpyDtoH(&value, memory[1], sizeof(int)));
+    EXPECT(value == 40);
+}
+
 TEST(memory_streams_and_events) {
     CUdeviceptr p, base;
     const int n = 1000;

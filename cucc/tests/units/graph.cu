@@ -260,6 +260,79 @@ TEST(a_graph_is_built_from_nodes) {
     EXPECT(node_count(STORED(cudaGraph_t, cudaGraphClone(&it, graph))) == 5);
 }
 
+TEST(one_call_adds_nodes_of_each_kind) {
+    Buffers m;
+    const cudaGraph_t graph = new_graph();
+    cudaGraphNode_t last = NULL;
+    int calls = 0, factor = 2, summand = 5, n = N;
+    cudaGraphNodeParams params = {};
+    const auto add = [&](cudaGraphNodeType type, auto fill_in) {
+        params = {};
+        params.type = type;
+        fill_in();
+        const cudaGraphNode_t after = last;
+        last = STORED(cudaGraphNode_t, cudaGraphAddNode(&it, graph, &after, NULL, after != NULL, &params));
+        EXPECT(type_of(last) == type);
+    };
+    add(cudaGraphNodeTypeMemset, [&] { params.memset = {m.device, 0, 1, 4, N, 1}; });
+    void *arguments[] = {&m.device, &n, &factor, &summand};
+    add(cudaGraphNodeTypeKernel, [&] {
+        params.kernel.func = (void *)scale_add;
+        params.kernel.gridDim = 8;
+        params.kernel.blockDim = 128;
+        params.kernel.kernelParams = arguments;
+    });
+    const cudaGraph_t child = captured(m, [&] { scale_add<<<8, 128, 0, m.a>>>(m.device, N, 3, 0); });
+    add(cudaGraphNodeTypeGraph, [&] { params.graph.graph = child; });
+    add(cudaGraphNodeTypeEmpty, [] {});
+    add(cudaGraphNodeTypeMemAlloc, [&] {
+        params.alloc.poolProps.allocType = cudaMemAllocationTypePinned;
+        params.alloc.poolProps.location.type = cudaMemLocationTypeDevice;
+        params.alloc.bytesize = N * sizeof(int);
+    });
+    void *const memory = params.alloc.dptr;
+    add(cudaGraphNodeTypeMemcpy, [&] {
+        cudaMemcpy3DParms &copy = params.memcpy.copyParams;
+        copy.srcPtr = make_cudaPitchedPtr(m.device, N * sizeof(int), N * sizeof(int), 1);
+        copy.dstPtr = make_cudaPitchedPtr(memory, N * sizeof(int), N * sizeof(int), 1);
+        copy.extent = make_cudaExtent(N * sizeof(int), 1, 1);
+        copy.kind = cudaMemcpyDeviceToDevice;
+    });
+    OK(cudaGraphAddMemcpyNode1D(&last, graph, &last, 1, m.host, memory, N * sizeof(int),
+                                cudaMemcpyDeviceToHost));
+    add(cudaGraphNodeTypeMemFree, [&] { params.free.dptr = memory; });
+    add(cudaGraphNodeTypeHost, [&] {
+        params.host.fn = count_up;
+        params.host.userData = &calls;
+    });
+    run(graph, m.a);
+    EXPECT(calls == 1 && m.holds(0, 21)); // (1 * 2 + 5) * 3
+}
+
+TEST(the_dependencies_of_a_capture_are_changed) {
+    Buffers m;
+    const auto kernel = [&] { scale_add<<<8, 128, 0, m.a>>>(m.device, N, 1, 0); };
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *last;
+    const auto count = [&] {
+        return STORED(size_t, cudaStreamGetCaptureInfo(m.a, &status, NULL, NULL, &last, NULL, &it));
+    };
+    const cudaGraph_t graph = captured(m, [&] {
+        kernel();
+        EXPECT(count() == 1);
+        cudaGraphNode_t first = last[0];
+        OK(cudaStreamUpdateCaptureDependencies(m.a, NULL, NULL, 0, cudaStreamSetCaptureDependencies));
+        EXPECT(count() == 0);
+        kernel();
+        OK(cudaStreamUpdateCaptureDependencies(m.a, &first, NULL, 1, cudaStreamAddCaptureDependencies));
+        EXPECT(count() == 2);
+        kernel();
+        EXPECT(count() == 1);
+    });
+    EXPECT(node_count(graph) == 3 && STORED(size_t, cudaGraphGetRootNodes(graph, NULL, &it)) == 2);
+    EXPECT(::last(cudaStreamUpdateCaptureDependencies(m.a, NULL, NULL, 0, 0)) == cudaErrorIllegalState);
+}
+
 TEST(a_cycle_is_refused) {
     const cudaGraph_t graph = new_graph();
     cudaGraphExec_t executable;

@@ -309,6 +309,27 @@ TEST(memory_comes_from_pools) {
     EXPECT(last(cudaMemPoolDestroy(standard)) == cudaErrorInvalidValue);
 }
 
+TEST(another_device_gets_access_to_a_pool) {
+    if (device_count() < 2)
+        return;
+    const cudaMemPool_t pool = STORED(cudaMemPool_t, cudaDeviceGetDefaultMemPool(&it, 0));
+    cudaMemAccessDesc other = {{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
+    const auto access = [&] {
+        return STORED(cudaMemAccessFlags, cudaMemPoolGetAccess(&it, pool, &other.location));
+    };
+    EXPECT(access() == cudaMemAccessFlagsProtNone);
+    OK(cudaMemPoolSetAccess(pool, &other, 1));
+    EXPECT(access() == cudaMemAccessFlagsProtReadWrite);
+    int *const x = STORED(int *, cudaMallocAsync(&it, sizeof(int), pool, 0));
+    OK(cudaDeviceSynchronize());
+    OK(cudaSetDevice(1));
+    set<<<1, 1>>>(x, 7);
+    EXPECT(value_at(x) == 7);
+    other.location.id = 0;
+    other.flags = cudaMemAccessFlagsProtNone;
+    EXPECT(last(cudaMemPoolSetAccess(pool, &other, 1)) == cudaErrorInvalidValue);
+}
+
 TEST(hints_are_accepted) {
     int *managed;
     OK(cudaMallocManaged(&managed, 1 << 20));
