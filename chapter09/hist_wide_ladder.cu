@@ -12,8 +12,8 @@
  * Book:    9.4.2 (ladder)
  * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 half the bins
  *          (privatization: each value is read by two blocks); 2 two bins per word (all bins in shared
- *          memory, overflow spilled); 3 loads in flight (four uint4 per thread); 4 hot word (a copy per lane
- *          of the most frequent one)
+ *          memory, overflow spilled); 3 loads in flight (six uint4 per thread); 4 hot value (a copy per lane
+ *          of its word)
  * Build:   nvcc -o hist_wide_ladder chapter09/hist_wide_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
@@ -33,7 +33,8 @@
 
 const unsigned THREADS = 1024;   // per block, from rung 1 on; one block per multiprocessor
 const unsigned WORDS = BINS / 2; // in shared memory
-const unsigned LANES = 32;       // of a warp: copies of the hot word, behind the words
+const unsigned LANES = 32;       // of a warp: copies of a word, behind the words
+const unsigned NONE = BINS;      // no value is hot
 const size_t SHARED = (WORDS + LANES) * sizeof(unsigned);
 const unsigned VALUES = 8; // in a uint4
 
@@ -113,10 +114,9 @@ __device__ static unsigned half_of(unsigned word, unsigned value) {
     return value % 2 ? high(word) : low(word);
 }
 
-// Where a value is counted: in its word, or in the lane's copy of the hot word (rung 4; WORDS: no word is
-// hot).
+// Where a value is counted: in its word, or in the lane's copy of the word of the hot value (rung 4)
 __device__ static unsigned place(unsigned value, unsigned hot) {
-    return value / 2 == hot ? WORDS + threadIdx.x % LANES : value / 2;
+    return value / 2 == hot / 2 ? WORDS + threadIdx.x % LANES : value / 2;
 }
 
 // Handles overflow. A half whose highest bit is set is spilled: the bit is cleared, and 2^15 is added to the
@@ -142,48 +142,69 @@ __device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo, u
             spill(words, histo, half_of(twos[k / 2], k), hot, old[k]);
 }
 
-// Rung 4: lanes that add to one word do so one after the other. The word that is most frequent in a sample of
-// one value per thread is hot if it has one value in 32; then each lane counts its values in a copy, and the
-// 32 copies are in different banks. Returns WORDS if there is no such word.
-__device__ static unsigned find_hot(unsigned *words, const unsigned short *values, size_t n) {
-    __shared__ unsigned most; // number and word
-    unsigned word = values[n / THREADS * threadIdx.x] / 2;
-    if (threadIdx.x == 0)
-        most = WORDS;
-    __syncthreads();
-    unsigned before = atomicAdd(&words[word], 1);
-    if (before >= THREADS / 32)
-        atomicMax(&most, before << 16 | word);
-    __syncthreads();
-    if (before == 0)
-        words[word] = 0;
-    __syncthreads();
-    return low(most);
-}
-
-// Rung 3: a thread issues several loads before the first addition, so more bytes are in flight.
+// Rung 3: a thread issues several loads before the first addition, so more bytes are in flight. Rung 4 counts
+// vectors of eight hot values in a register. Returns their number.
 template <int loads, bool copies>
-__global__ void __launch_bounds__(THREADS)
-    histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
-    extern __shared__ unsigned words[];
-    clear(words);
-    unsigned hot = copies ? find_hot(words, values, n) : WORDS;
+__device__ static unsigned count_all(unsigned *words, const unsigned short *values, size_t n, unsigned *histo,
+                                     unsigned hot) {
     size_t chunk = (size_t)loads * THREADS, vectors = n / VALUES;
+    unsigned two = hot << 16 | hot, eights = 0;
     for (size_t at = blockIdx.x * chunk; at < vectors; at += gridDim.x * chunk) {
         uint4 v[loads];
         for (int k = 0; k < loads; k++)
             if (at + k * THREADS + threadIdx.x < vectors)
                 v[k] = ((const uint4 *)values)[at + k * THREADS + threadIdx.x];
         for (int k = 0; k < loads; k++)
-            if (at + k * THREADS + threadIdx.x < vectors)
-                count_vector(words, v[k], histo, hot);
+            if (at + k * THREADS + threadIdx.x < vectors) {
+                if (copies && v[k].x == two && v[k].y == two && v[k].z == two && v[k].w == two)
+                    eights++;
+                else
+                    count_vector(words, v[k], histo, copies ? hot : NONE);
+            }
     }
     count_tail(values, n, histo);
+    return eights;
+}
+
+// Rung 4: lanes that add to one word do so one after the other. If a value is frequent in a sample of one
+// value per thread, each lane counts its word in a copy, and the 32 copies are in different banks. Returns a
+// value of the most frequent word, or NONE if that has less than one value in 32.
+__device__ static unsigned find_hot(unsigned *words, unsigned value) {
+    __shared__ unsigned most; // number and value
+    if (threadIdx.x == 0)
+        most = 0;
+    __syncthreads();
+    unsigned before = atomicAdd(&words[value / 2], 1);
+    if (before >= THREADS / 32)
+        atomicMax(&most, before << 16 | value);
+    __syncthreads();
+    if (before == 0)
+        words[value / 2] = 0;
+    __syncthreads();
+    return most ? low(most) : NONE;
+}
+
+template <int loads, bool copies>
+__global__ void __launch_bounds__(THREADS)
+    histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
+    extern __shared__ unsigned words[];
+    __shared__ unsigned eights;
+    unsigned sample = copies ? values[n / THREADS * threadIdx.x] : 0; // arrives while the bins are cleared
+    if (threadIdx.x == 0)
+        eights = 0;
+    clear(words);
+    unsigned hot = copies ? find_hot(words, sample) : NONE;
+    if (hot != NONE)
+        atomicAdd(&eights, count_all<loads, true>(words, values, n, histo, hot));
+    else
+        count_all<loads, false>(words, values, n, histo, NONE);
     __syncthreads();
     for (unsigned i = threadIdx.x; i < WORDS; i += THREADS) {
         unsigned even = low(words[i]), odd = high(words[i]);
-        for (unsigned k = WORDS; i == hot && k < WORDS + LANES; k++)
+        for (unsigned k = WORDS; i == hot / 2 && k < WORDS + LANES; k++)
             even += low(words[k]), odd += high(words[k]);
+        if (i == hot / 2)
+            (hot % 2 ? odd : even) += VALUES * eights;
         if (even || odd)
             add_pair(histo, i, even, odd);
     }
@@ -223,10 +244,10 @@ static const Rung rungs[] = {
      needs_shared},
     {"two bins per word", "all bins in shared memory, overflow spilled",
      [] { run_packed(histo_packed<1, false>); }, RUNG, 0, 0, needs_shared},
-    {"loads in flight", "four uint4 per thread", [] { run_packed(histo_packed<4, false>); }, RUNG, 0, 0,
+    {"loads in flight", "six uint4 per thread", [] { run_packed(histo_packed<6, false>); }, RUNG, 0, 0,
      needs_shared},
-    {"hot word", "a copy per lane of the most frequent one", [] { run_packed(histo_packed<4, true>); }, RUNG,
-     0, 0, needs_shared},
+    {"hot value", "a copy per lane of its word", [] { run_packed(histo_packed<6, true>); }, RUNG, 0, 0,
+     needs_shared},
 #ifdef HAVE_CUB
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
@@ -241,7 +262,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_histo, BINS * sizeof(unsigned));
     if (!needs_shared())
         for (auto kernel :
-             {histo_halves, histo_packed<1, false>, histo_packed<4, false>, histo_packed<4, true>})
+             {histo_halves, histo_packed<1, false>, histo_packed<6, false>, histo_packed<6, true>})
             HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
 
     for (int set = RANDOM; set <= PAIR; set++) {
