@@ -149,29 +149,25 @@ struct Rays {
                (__float_as_uint(__fadd_rz(s.b * n * 255, 0x1p23f)) << 16);
     }
 
-    __device__ void store(uint4 *ptr, const unsigned *colors) const {
+    template <class Color> __device__ void store(uint4 *ptr, Color color_of) const {
         if (x < screen.size && y < screen.size)
-            ptr[(x + (size_t)y * screen.size) / 4] = make_uint4(colors[0], colors[1], colors[2], colors[3]);
+            ptr[(x + (size_t)y * screen.size) / 4] =
+                make_uint4(color_of(0), color_of(1), color_of(2), color_of(3));
     }
 
     __device__ void draw(uint4 *ptr, const Sphere *s) const {
-        unsigned colors[4];
-        for (int k = 0; k < 4; k++) {
-            colors[k] = 0xff000000;
-            if (nearest[k] >= 0)
-                colors[k] = color(s[nearest[k]], dz[k], __fdividef(1, s[nearest[k]].radius));
-        }
-        store(ptr, colors);
+        store(ptr, [&](int k) {
+            int i = nearest[k];
+            return i < 0 ? 0xff000000 : color(s[i], dz[k], __fdividef(1, s[i].radius));
+        });
     }
 
     // If there is only one sphere, no depth is compared.
     __device__ void draw_one(uint4 *ptr, const Sphere &s, float inverse) const {
-        unsigned colors[4];
-        for (int k = 0; k < 4; k++) {
+        store(ptr, [&](int k) {
             float dz2 = square(k, s.x, s.y, s.radius);
-            colors[k] = dz2 > 0 ? color(s, root(dz2), inverse) : 0xff000000;
-        }
-        store(ptr, colors);
+            return dz2 > 0 ? color(s, root(dz2), inverse) : 0xff000000;
+        });
     }
 };
 

@@ -114,9 +114,9 @@ __device__ static unsigned half_of(unsigned word, unsigned value) {
     return value % 2 ? high(word) : low(word);
 }
 
-// Where a value is counted: in its word, or in the lane's copy of the word of the hot value (rung 4)
+// Where a value is counted: in its word, or in the lane's copy of the hot word (rung 4; WORDS: there is none)
 __device__ static unsigned place(unsigned value, unsigned hot) {
-    return value / 2 == hot / 2 ? WORDS + threadIdx.x % LANES : value / 2;
+    return value / 2 == hot ? WORDS + threadIdx.x % LANES : value / 2;
 }
 
 // Handles overflow. A half whose highest bit is set is spilled: the bit is cleared, and 2^15 is added to the
@@ -159,7 +159,7 @@ __device__ static unsigned count_all(unsigned *words, const unsigned short *valu
                 if (copies && v[k].x == two && v[k].y == two && v[k].z == two && v[k].w == two)
                     eights++;
                 else
-                    count_vector(words, v[k], histo, copies ? hot : NONE);
+                    count_vector(words, v[k], histo, copies ? hot / 2 : WORDS);
             }
     }
     count_tail(values, n, histo);
