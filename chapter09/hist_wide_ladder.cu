@@ -169,31 +169,27 @@ __device__ static unsigned count_all(unsigned *words, const unsigned short *valu
 // Rung 4: lanes that add to one word do so one after the other. If a value is frequent in a sample of one
 // value per thread, each lane counts its word in a copy, and the 32 copies are in different banks. Returns a
 // value of the most frequent word, or NONE if that has less than one value in 32.
-__device__ static unsigned find_hot(unsigned *words, unsigned value) {
-    __shared__ unsigned most; // number and value
-    if (threadIdx.x == 0)
-        most = 0;
-    __syncthreads();
+__device__ static unsigned find_hot(unsigned *words, unsigned value, unsigned *most) {
     unsigned before = atomicAdd(&words[value / 2], 1);
     if (before >= THREADS / 32)
-        atomicMax(&most, before << 16 | value);
+        atomicMax(most, before << 16 | value);
     __syncthreads();
     if (before == 0)
         words[value / 2] = 0;
     __syncthreads();
-    return most ? low(most) : NONE;
+    return *most ? low(*most) : NONE;
 }
 
 template <int loads, bool copies>
 __global__ void __launch_bounds__(THREADS)
     histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
     extern __shared__ unsigned words[];
-    __shared__ unsigned eights;
+    __shared__ unsigned eights, most;                                 // most: of find_hot(), number and value
     unsigned sample = copies ? values[n / THREADS * threadIdx.x] : 0; // arrives while the bins are cleared
     if (threadIdx.x == 0)
-        eights = 0;
+        eights = most = 0;
     clear(words);
-    unsigned hot = copies ? find_hot(words, sample) : NONE;
+    unsigned hot = copies ? find_hot(words, sample, &most) : NONE;
     if (hot != NONE)
         atomicAdd(&eights, count_all<loads, true>(words, values, n, histo, hot));
     else
