@@ -12,14 +12,14 @@
  * Rungs:   0 book, constant memory (16 x 16 threads); 1 book, global memory (16 x 16 threads); 2 constant,
  *          32 x 32 (larger blocks); 3 global, 32 x 32 (larger blocks); 4 vectorized stores (four pixels per
  *          thread); 5 culling (a tile per warp); 6 list per block (in shared memory); 7 hidden spheres
- *          (behind one that covers a tile)
+ *          (behind one that covers a tile); 8 four tiles per warp (culled together)
  * Build:   nvcc -o ray_ladder chapter06/ray_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_ladder --size 1024
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a
  *          kernel that does nothing. "error" counts the pixels that differ from the book's picture.
- * Limit:   with few spheres the chain of a launch, the load of the spheres and the load of the colours, which
- *          no other work hides in so short a kernel; with many, the instructions that test them.
+ * Limit:   instructions. With 1000 spheres they are issued in 70 % of the cycles, and stores take a third of
+ *          the time. With 20 a launch of empty blocks takes two thirds of the time.
  * Bench:   64 256 512 1024 4096
  * Check:   --size 64 --spheres 40 | --size 100 --spheres 600
  */
@@ -29,12 +29,13 @@
 
 const unsigned TILE = 4;   // lanes across a tile; each has four pixels
 const unsigned WARPS = 16; // per block that makes a list
+const unsigned ACROSS = 4; // tiles of such a block side by side
 
 // The picture: pixels per side, half of that, and scene units per pixel
 struct Screen {
     unsigned size;
     float half, unit;
-    __device__ float at(unsigned k) const { return (k - half) * unit; }
+    __device__ float at(float k) const { return (k - half) * unit; }
 };
 
 __constant__ Sphere s[MAX_SPHERES]; // of rungs 0 and 2
@@ -81,6 +82,15 @@ __global__ void kernel_global(unsigned char *ptr, size_t size, const Sphere *s, 
     draw_pixel(ptr, size, s, spheres);
 }
 
+// The float that sqrtf() returns, without its branch for very small and large numbers. NaN unless x > 0. With
+// rsqrtf(), which has three instructions more for very small numbers, rung 8 is slower by a tenth.
+__device__ static float root(float x) {
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+    float y = x * inverse;
+    return fmaf(fmaf(-y, y, x), 0.5f * inverse, y);
+}
+
 // Rung 4: a thread has four pixels of a row, which share the loads of a sphere and are written with one store
 // of 16 bytes. The color is computed once, for the nearest sphere. The lanes of a warp draw a tile of
 // TILE * 4 x 32 / TILE pixels.
@@ -94,43 +104,70 @@ struct Rays {
         x = left + threadIdx.x % TILE * 4;
         y = bottom + threadIdx.x / TILE;
         oy = screen.at(y);
+        float first = x; // converted once: conversions have an eighth of the rate of additions
         for (int k = 0; k < 4; k++) {
-            ox[k] = screen.at(x + k);
+            ox[k] = screen.at(first + k);
             maxz[k] = -INF;
             nearest[k] = -1;
         }
     }
 
-    // The operations of hit(), as nvcc compiles them with FMA, so the pictures are equal. With equal depths
-    // the sphere that comes first in memory wins, as in the book's loop; lists may have another order.
+    // dz * dz at pixel k; not above 0 if its ray misses the sphere. The operations of hit() of a sphere, as
+    // nvcc compiles them with FMA, so the pictures are equal.
+    __device__ float square(int k, float sx, float sy, float radius) const {
+        float dx = ox[k] - sx, dy = oy - sy;
+        return fmaf(-dy, dy, fmaf(radius, radius, -(dx * dx)));
+    }
+
+    // There is one branch for the four pixels, so their roots are computed together; comparisons with NaN are
+    // false. With equal depths the sphere that comes first in memory wins, as in the book's loop; lists may
+    // have another order.
     __device__ void test(float sx, float sy, float z, float radius, int i) {
+        float squares[4], most = 0;
         for (int k = 0; k < 4; k++) {
-            float dx = ox[k] - sx, dy = oy - sy;
-            float square = fmaf(-dy, dy, fmaf(radius, radius, -(dx * dx)));
-            if (!(square > 0))
-                continue;
-            float root = sqrtf(square), t = z + root;
+            squares[k] = square(k, sx, sy, radius);
+            most = fmaxf(most, squares[k]);
+        }
+        if (most == 0)
+            return;
+        for (int k = 0; k < 4; k++) {
+            float height = root(squares[k]), t = z + height;
             if (t > maxz[k] || (t == maxz[k] && i < nearest[k])) {
                 maxz[k] = t;
-                dz[k] = root;
+                dz[k] = height;
                 nearest[k] = i;
             }
         }
     }
 
-    __device__ unsigned color(const Sphere *s, int k) const {
-        if (nearest[k] < 0)
-            return 0xff000000;
-        Sphere found = s[nearest[k]];
-        float n = dz[k] / found.radius;
-        return 0xff000000 | (unsigned)(found.b * n * 255) << 16 | (unsigned)(found.g * n * 255) << 8 |
-               (unsigned)(found.r * n * 255);
+    // n is dz / radius: the remainder of the division corrects the product with the approximate inverse. The
+    // sum with 2^23 has the whole part of a colour, from 0 to 255, in its last byte, and 0x4b in its first.
+    __device__ static unsigned color(const Sphere &s, float dz, float inverse) {
+        float q = dz * inverse, n = fmaf(fmaf(-q, s.radius, dz), inverse, q);
+        return 0xff000000 - 0x4b000000 + __float_as_uint(__fadd_rz(s.r * n * 255, 0x1p23f)) +
+               (__float_as_uint(__fadd_rz(s.g * n * 255, 0x1p23f)) << 8) +
+               (__float_as_uint(__fadd_rz(s.b * n * 255, 0x1p23f)) << 16);
     }
 
-    __device__ void store(uint4 *ptr, const Sphere *s) const {
+    template <class Color> __device__ void store(uint4 *ptr, Color color_of) const {
         if (x < screen.size && y < screen.size)
             ptr[(x + (size_t)y * screen.size) / 4] =
-                make_uint4(color(s, 0), color(s, 1), color(s, 2), color(s, 3));
+                make_uint4(color_of(0), color_of(1), color_of(2), color_of(3));
+    }
+
+    __device__ void draw(uint4 *ptr, const Sphere *s) const {
+        store(ptr, [&](int k) {
+            int i = nearest[k];
+            return i < 0 ? 0xff000000 : color(s[i], dz[k], __fdividef(1, s[i].radius));
+        });
+    }
+
+    // If there is only one sphere, no depth is compared.
+    __device__ void draw_one(uint4 *ptr, const Sphere &s, float inverse) const {
+        store(ptr, [&](int k) {
+            float dz2 = square(k, s.x, s.y, s.radius);
+            return dz2 > 0 ? color(s, root(dz2), inverse) : 0xff000000;
+        });
     }
 };
 
@@ -138,98 +175,125 @@ __global__ void kernel_vectors(uint4 *ptr, const Sphere *s, int spheres, Screen 
     Rays rays(blockIdx.x * TILE * 4, (blockIdx.y * blockDim.y + threadIdx.y) * (32 / TILE), screen);
     for (int i = 0; i < spheres; i++)
         rays.test(s[i].x, s[i].y, s[i].z, s[i].radius, i);
-    rays.store(ptr, s);
+    rays.draw(ptr, s);
 }
 
 // Rung 5: culling. A sphere can be in a tile only if the point of the tile that is nearest to its center is
 // within its radius. Each lane tests a different sphere, the warp vote __ballot_sync() tells all lanes which
 // spheres touch the tile, and warp shuffles broadcast those from the lanes that have loaded them.
+struct Ball {
+    float x, y, z, radius;
+    int i; // its place in s
+};
+
+__device__ static Ball ball(const Sphere *s, int i) {
+    return {s[i].x, s[i].y, s[i].z, s[i].radius, i};
+}
+
 struct Tile {
     float left, right, bottom, top; // bounds of the tile: coordinates of its outermost pixels
 
-    __device__ Tile(unsigned x, unsigned y, unsigned width, unsigned height, const Screen &screen)
-        : left(screen.at(x)), right(screen.at(x + width - 1)), bottom(screen.at(y)),
-          top(screen.at(y + height - 1)) {}
+    __device__ Tile(float x, float y, unsigned width, unsigned height, const Screen &screen)
+        : left(screen.at(x)), right(screen.at(x + (width - 1))), bottom(screen.at(y)),
+          top(screen.at(y + (height - 1))) {}
 
-    // The factor 1.0001 makes the test conservative: in spite of rounding errors no sphere that touches the
-    // tile is dropped. A sphere that is kept needlessly only costs time.
-    __device__ bool touches(const Sphere &s) const {
+    // The square of the height of the sphere above its center, where it is highest in the tile; not above 0
+    // if it does not touch the tile. The factor 1.0001 makes the test conservative: in spite of rounding
+    // errors no sphere that touches the tile is dropped. A sphere that is kept needlessly only costs time.
+    __device__ float highest(const Ball &s) const {
         float dx = fmaxf(fmaxf(left - s.x, s.x - right), 0), dy = fmaxf(fmaxf(bottom - s.y, s.y - top), 0);
-        return dx * dx + dy * dy < s.radius * s.radius * 1.0001f;
+        return s.radius * s.radius * 1.0001f - dx * dx - dy * dy;
     }
 
-    // A lower bound for the depth of the sphere at all pixels of the tile; -INF if it does not cover the tile
-    __device__ float covers(const Sphere &s) const {
+    // A lower bound for the depth of the sphere at all pixels of the tile; NaN if it does not cover the tile
+    __device__ float covers(const Ball &s) const {
         float dx = fmaxf(s.x - left, right - s.x), dy = fmaxf(s.y - bottom, top - s.y);
-        float square = s.radius * s.radius * 0.9999f - dx * dx - dy * dy;
-        return square > 0 ? s.z + sqrtf(square) - 0.01f : -INF;
+        return s.z + root(s.radius * s.radius * 0.9999f - dx * dx - dy * dy) - 0.01f;
     }
 };
 
-// Calls rays.test() with the spheres of the lanes whose bit is set in `touching`.
-__device__ static void test_lanes(Rays &rays, unsigned touching, const Sphere &mine, int index) {
-    for (; touching; touching &= touching - 1) {
-        int lane = __ffs(touching) - 1;
-        rays.test(__shfl_sync(0xffffffff, mine.x, lane), __shfl_sync(0xffffffff, mine.y, lane),
-                  __shfl_sync(0xffffffff, mine.z, lane), __shfl_sync(0xffffffff, mine.radius, lane),
-                  __shfl_sync(0xffffffff, index, lane));
-    }
-}
-
-__global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
-    unsigned x = blockIdx.x * TILE * 4, y = (blockIdx.y * blockDim.y + threadIdx.y) * (32 / TILE);
-    Rays rays(x, y, screen);
-    Tile tile(x, y, TILE * 4, 32 / TILE, screen);
-    for (int first = 0; first < spheres; first += 32) {
-        int index = min(first + (int)threadIdx.x, spheres - 1);
-        Sphere mine = s[index];
-        bool touches = first + (int)threadIdx.x < spheres && tile.touches(mine);
-        test_lanes(rays, __ballot_sync(0xffffffff, touches), mine, index);
-    }
-    rays.store(ptr, s);
-}
-
-// Rungs 6 and 7: with many spheres the culling itself takes most of the time. The threads of a block together
-// cull for a larger tile, of 2 x WARPS / 2 small ones, and append the spheres that touch it to a list in
-// shared memory. Then each warp culls only this list for its small tile.
-//
-// Rung 7: if one sphere covers the whole small tile, spheres that are behind it at all pixels are hidden.
 __device__ static float warp_max(float x) {
     for (int lanes = 16; lanes > 0; lanes /= 2)
         x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lanes));
     return x;
 }
 
-template <bool hide>
+// Draws the tiles of a warp, one above the other, of which (x, y) is the lowest. load(i) returns the i-th of
+// `count` spheres that may be in them.
+//
+// Rung 7: if one sphere covers all pixels, spheres that are behind it everywhere are hidden.
+template <bool hide, unsigned tiles, class Load>
+__device__ static void draw_tiles(uint4 *ptr, const Sphere *s, unsigned x, unsigned y, const Screen &screen,
+                                  int count, Load load) {
+    const unsigned height = 32 / TILE;
+    Tile all(x, y, TILE * 4, tiles * height, screen);
+    Ball mine;          // the sphere of this lane
+    float front = -INF; // at each pixel some sphere is at least as near as this
+    for (int first = 0; hide && first < count; first += 32)
+        front = fmaxf(front, warp_max(all.covers(load(min(first + (int)threadIdx.x, count - 1)))));
+    auto cull = [&](int first) {
+        mine = load(min(first + (int)threadIdx.x, count - 1));
+        float highest = all.highest(mine);
+        bool touches = first + (int)threadIdx.x < count && highest > 0;
+        return __ballot_sync(0xffffffff, touches && (!hide || mine.z + root(highest) >= front));
+    };
+    unsigned seen = count ? cull(0) : 0;
+    if (count <= 32 && seen == 0) {
+        for (unsigned t = 0; t < tiles; t++)
+            Rays(x, y + t * height, screen).draw(ptr, s);
+        return;
+    }
+    if (count <= 32 && (seen & (seen - 1)) == 0) {
+        Sphere one = s[__shfl_sync(0xffffffff, mine.i, __ffs(seen) - 1)];
+        float inverse = __fdividef(1, one.radius);
+        for (unsigned t = 0; t < tiles; t++)
+            Rays(x, y + t * height, screen).draw_one(ptr, one, inverse);
+        return;
+    }
+    for (unsigned t = 0; t < tiles; t++) {
+        Rays rays(x, y + t * height, screen);
+        for (int first = 0; first < count; first += 32) {
+            if (count > 32)
+                seen = cull(first);
+            for (unsigned lanes = seen; lanes; lanes &= lanes - 1) {
+                int lane = __ffs(lanes) - 1;
+                rays.test(__shfl_sync(0xffffffff, mine.x, lane), __shfl_sync(0xffffffff, mine.y, lane),
+                          __shfl_sync(0xffffffff, mine.z, lane), __shfl_sync(0xffffffff, mine.radius, lane),
+                          __shfl_sync(0xffffffff, mine.i, lane));
+            }
+        }
+        rays.draw(ptr, s);
+    }
+}
+
+__global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
+    draw_tiles<false, 1>(ptr, s, blockIdx.x * TILE * 4, (blockIdx.y * blockDim.y + threadIdx.y) * (32 / TILE),
+                         screen, spheres, [=](int i) { return ball(s, i); });
+}
+
+// Rungs 6 to 8: with many spheres the culling itself takes most of the time. The threads of a block together
+// cull for all its tiles, and append the spheres that touch them to a list in shared memory. Then each warp
+// culls only this list.
+//
+// Rung 8: a warp culls once for several tiles.
+template <bool hide, unsigned tiles>
 __global__ void __launch_bounds__(32 * WARPS)
     kernel_list(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
-    __shared__ unsigned short list[MAX_SPHERES];
+    __shared__ Ball list[MAX_SPHERES];
     __shared__ int count;
-    unsigned left = blockIdx.x * 2 * TILE * 4, bottom = blockIdx.y * WARPS / 2 * (32 / TILE);
-    Tile large(left, bottom, 2 * TILE * 4, WARPS / 2 * (32 / TILE), screen);
+    const unsigned width = TILE * 4, height = tiles * (32 / TILE);
+    unsigned left = blockIdx.x * ACROSS * width, bottom = blockIdx.y * (WARPS / ACROSS) * height;
+    Tile all(left, bottom, ACROSS * width, WARPS / ACROSS * height, screen);
     if (threadIdx.x + threadIdx.y == 0)
         count = 0;
     __syncthreads();
     for (int i = threadIdx.x + threadIdx.y * 32; i < spheres; i += 32 * WARPS)
-        if (large.touches(s[i]))
-            list[atomicAdd(&count, 1)] = i;
+        if (all.highest(ball(s, i)) > 0)
+            list[atomicAdd(&count, 1)] = ball(s, i);
     __syncthreads();
-
-    unsigned x = left + threadIdx.y % 2 * TILE * 4, y = bottom + threadIdx.y / 2 * (32 / TILE);
-    Rays rays(x, y, screen);
-    Tile tile(x, y, TILE * 4, 32 / TILE, screen);
-    float front = -INF; // at each pixel of the tile some sphere is at least as near as this
-    for (int first = 0; first < count; first += 32) {
-        int index = list[min(first + (int)threadIdx.x, count - 1)];
-        Sphere mine = s[index];
-        bool touches = first + (int)threadIdx.x < count && tile.touches(mine);
-        if (hide) {
-            front = fmaxf(front, warp_max(tile.covers(mine)));
-            touches = touches && mine.z + mine.radius >= front;
-        }
-        test_lanes(rays, __ballot_sync(0xffffffff, touches), mine, index);
-    }
-    rays.store(ptr, s);
+    draw_tiles<hide, tiles>(ptr, s, left + threadIdx.y % ACROSS * width,
+                            bottom + threadIdx.y / ACROSS * height, screen, count,
+                            [=](int i) { return list[i]; });
 }
 
 static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int), unsigned side) {
@@ -238,9 +302,10 @@ static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int
     HANDLE_LAUNCH();
 }
 
-// Launches a kernel whose blocks have `warps` warps, one tile each, with `across` tiles side by side.
-static void run(void (*kernel)(uint4 *, const Sphere *, int, Screen), unsigned across, unsigned warps) {
-    unsigned width = across * TILE * 4, height = warps / across * (32 / TILE);
+// Launches a kernel whose blocks have `warps` warps with `tiles` tiles each, `across` tiles side by side.
+static void run(void (*kernel)(uint4 *, const Sphere *, int, Screen), unsigned across, unsigned warps,
+                unsigned tiles = 1) {
+    unsigned width = across * TILE * 4, height = warps / across * tiles * (32 / TILE);
     dim3 blocks((size - 1) / width + 1, (size - 1) / height + 1), threads(32, warps);
     kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, dev_spheres, spheres,
                                 {(unsigned)size, size / 2.0f, DIM / (float)size});
@@ -263,9 +328,12 @@ static const Rung rungs[] = {
     {"global, 32 x 32", "larger blocks", [] { run_book(kernel_global, 32); }},
     {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors, 1, 4); }, RUNG, 0, 0, four_need},
     {"culling", "a tile per warp", [] { run(kernel_culling, 1, 4); }, RUNG, 0, 0, four_need},
-    {"list per block", "in shared memory", [] { run(kernel_list<false>, 2, WARPS); }, RUNG, 0, 0, list_needs},
-    {"hidden spheres", "behind one that covers a tile", [] { run(kernel_list<true>, 2, WARPS); }, RUNG, 0, 0,
+    {"list per block", "in shared memory", [] { run(kernel_list<false, 1>, ACROSS, WARPS); }, RUNG, 0, 0,
      list_needs},
+    {"hidden spheres", "behind one that covers a tile", [] { run(kernel_list<true, 1>, ACROSS, WARPS); },
+     RUNG, 0, 0, list_needs},
+    {"four tiles per warp", "culled together", [] { run(kernel_list<true, 4>, ACROSS, WARPS, 4); }, RUNG, 0,
+     0, list_needs},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
      LIMIT},
 };

@@ -5,21 +5,21 @@
  * Teaches: Privatization needs a copy of all bins per block, but 65,536 bins of 32 bits take 256 KiB, more
  *          than the shared memory of a multiprocessor. Half of the bins fit, so two blocks can read the
  *          same values and count half of the bins each. All bins fit if they have 16 bits, two in a word;
- *          then the kernel must handle overflow. Equal values contend for one word, unless a warp adds them
- *          at once.
+ *          then the kernel must handle overflow. A frequent value makes lanes contend for one word; each lane
+ *          gets a copy of that word, which a sample of the input finds.
  * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
- *          vectorized load, in flight, warp vote, CUB
+ *          vectorized load, in flight, bank conflict, CUB
  * Book:    9.4.2 (ladder)
  * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 half the bins
  *          (privatization: each value is read by two blocks); 2 two bins per word (all bins in shared
- *          memory, overflow spilled); 3 loads in flight (four uint4 per thread); 4 warp vote (one addition
- *          for equal values of a warp)
+ *          memory, overflow spilled); 3 loads in flight (six uint4 per thread); 4 hot value (a copy per lane
+ *          of its word)
  * Build:   nvcc -o hist_wide_ladder chapter09/hist_wide_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
- * Limit:   reads from device memory. With skewed values the atomic operations of lanes that meet in one word
- *          are executed one after the other.
+ * Limit:   reads from device memory, and for random values the bank conflicts of the atomic operations: of 32
+ *          lanes, 3.5 on average meet in one bank.
  * Bench:   64K 1M 16M 128M 512M
  * Check:   --size 48891 | --size 300001 --fill pair
  */
@@ -33,7 +33,9 @@
 
 const unsigned THREADS = 1024;   // per block, from rung 1 on; one block per multiprocessor
 const unsigned WORDS = BINS / 2; // in shared memory
-const size_t SHARED = WORDS * sizeof(unsigned);
+const unsigned LANES = 32;       // of a warp: copies of a word, behind the words
+const unsigned NONE = BINS;      // no value is hot
+const size_t SHARED = (WORDS + LANES) * sizeof(unsigned);
 const unsigned VALUES = 8; // in a uint4
 
 static size_t n = BENCH_SIZE(512 << 20, 1 << 19); // --size
@@ -60,7 +62,7 @@ __device__ static unsigned high(unsigned word) {
 }
 
 __device__ static void clear(unsigned *words) {
-    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
+    for (unsigned i = threadIdx.x; i < WORDS + LANES; i += THREADS)
         words[i] = 0;
     __syncthreads();
 }
@@ -112,73 +114,96 @@ __device__ static unsigned half_of(unsigned word, unsigned value) {
     return value % 2 ? high(word) : low(word);
 }
 
-// Handles overflow. `count` has been added to the half of a value, in a word that was `old` before. If the
-// half has overflowed, 2^16 is added to the bin in global memory. If it is the lower half, the carry has also
-// increased the upper half by 1, which may have overflowed too; both are corrected in global memory. Each
-// thread knows from atomicAdd() the word that it has changed, so the sums are exact in any order of threads.
-__device__ static void spill(unsigned *histo, unsigned value, unsigned old, unsigned count) {
-    if (half_of(old, value) + count < 0x10000)
-        return;
-    if (value % 2)
-        add_pair(histo, value / 2, 0, 0x10000);
-    else
-        add_pair(histo, value / 2, 0x10000, (high(old) == 0xffff ? 0x10000 : 0) - 1);
+// Where a value is counted: in its word, or in the lane's copy of the hot word (rung 4; WORDS: there is none)
+__device__ static unsigned place(unsigned value, unsigned hot) {
+    return value / 2 == hot ? WORDS + threadIdx.x % LANES : value / 2;
 }
 
-// An addition of 1 can overflow a half only if its highest bit is set, so one test covers eight values.
-__device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo) {
+// Handles overflow. A half whose highest bit is set is spilled: the bit is cleared, and 2^15 is added to the
+// bin in global memory. Each thread that finds the bit set does so before its next vector. Until one has done
+// it, each thread adds at most twice VALUES to the half, together less than 2^15, so no half ever overflows.
+__device__ static void spill(unsigned *words, unsigned *histo, unsigned value, unsigned hot, unsigned old) {
+    unsigned bit = value % 2 ? 0x80000000 : 0x8000;
+    if (old & bit && atomicAnd(&words[place(value, hot)], ~bit) & bit)
+        add_pair(histo, value / 2, value % 2 ? 0 : 0x8000, value % 2 ? 0x8000 : 0);
+}
+
+// One test of the highest bits covers eight values.
+__device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo, unsigned hot) {
     const unsigned twos[] = {v.x, v.y, v.z, v.w};
     unsigned old[VALUES], any = 0;
     for (unsigned k = 0; k < VALUES; k++) {
         unsigned value = half_of(twos[k / 2], k);
-        old[k] = atomicAdd(&words[value / 2], value % 2 ? 0x10000 : 1);
+        old[k] = atomicAdd(&words[place(value, hot)], value % 2 ? 0x10000 : 1);
         any |= old[k];
     }
     if (any & 0x80008000)
         for (unsigned k = 0; k < VALUES; k++)
-            spill(histo, half_of(twos[k / 2], k), old[k], 1);
+            spill(words, histo, half_of(twos[k / 2], k), hot, old[k]);
 }
 
-// Rung 4: warp aggregation. If all values that the lanes have loaded are equal, a single lane adds their
-// number with one atomic operation, instead of 256 that contend for one word. Returns false, and does
-// nothing, if the values differ.
-__device__ static bool count_equal(unsigned *words, uint4 v, unsigned *histo) {
-    unsigned value = low(v.x), first = __shfl_sync(0xffffffff, v.x, 0);
-    bool equal = v.x == first && v.y == first && v.z == first && v.w == first && high(first) == low(first);
-    if (!__all_sync(0xffffffff, equal))
-        return false;
-    if (threadIdx.x % 32 == 0) {
-        const unsigned count = 32 * VALUES;
-        spill(histo, value, atomicAdd(&words[value / 2], value % 2 ? count << 16 : count), count);
-    }
-    return true;
-}
-
-// Rung 3: a thread issues several loads before the first addition, so more bytes are in flight.
-template <int loads, bool vote>
-__global__ void __launch_bounds__(THREADS)
-    histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
-    extern __shared__ unsigned words[];
-    clear(words);
+// Rung 3: a thread issues several loads before the first addition, so more bytes are in flight. Rung 4 counts
+// vectors of eight hot values in a register. Returns their number.
+template <int loads, bool copies>
+__device__ static unsigned count_all(unsigned *words, const unsigned short *values, size_t n, unsigned *histo,
+                                     unsigned hot) {
     size_t chunk = (size_t)loads * THREADS, vectors = n / VALUES;
+    unsigned two = hot << 16 | hot, eights = 0;
     for (size_t at = blockIdx.x * chunk; at < vectors; at += gridDim.x * chunk) {
         uint4 v[loads];
         for (int k = 0; k < loads; k++)
             if (at + k * THREADS + threadIdx.x < vectors)
                 v[k] = ((const uint4 *)values)[at + k * THREADS + threadIdx.x];
-        for (int k = 0; k < loads; k++) {
-            size_t last = at + k * THREADS + (threadIdx.x | 31); // the last vector of the warp
-            if (vote && last < vectors && count_equal(words, v[k], histo))
-                continue;
-            if (at + k * THREADS + threadIdx.x < vectors)
-                count_vector(words, v[k], histo);
-        }
+        for (int k = 0; k < loads; k++)
+            if (at + k * THREADS + threadIdx.x < vectors) {
+                if (copies && v[k].x == two && v[k].y == two && v[k].z == two && v[k].w == two)
+                    eights++;
+                else
+                    count_vector(words, v[k], histo, copies ? hot / 2 : WORDS);
+            }
     }
     count_tail(values, n, histo);
+    return eights;
+}
+
+// Rung 4: lanes that add to one word do so one after the other. If a value is frequent in a sample of one
+// value per thread, each lane counts its word in a copy, and the 32 copies are in different banks. Returns a
+// value of the most frequent word, or NONE if that has less than one value in 32.
+__device__ static unsigned find_hot(unsigned *words, unsigned value, unsigned *most) {
+    unsigned before = atomicAdd(&words[value / 2], 1);
+    if (before >= THREADS / 32)
+        atomicMax(most, before << 16 | value);
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
-        if (words[i])
-            add_pair(histo, i, low(words[i]), high(words[i]));
+    if (before == 0)
+        words[value / 2] = 0;
+    __syncthreads();
+    return *most ? low(*most) : NONE;
+}
+
+template <int loads, bool copies>
+__global__ void __launch_bounds__(THREADS)
+    histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
+    extern __shared__ unsigned words[];
+    __shared__ unsigned eights, most;                                 // most: of find_hot(), number and value
+    unsigned sample = copies ? values[n / THREADS * threadIdx.x] : 0; // arrives while the bins are cleared
+    if (threadIdx.x == 0)
+        eights = most = 0;
+    clear(words);
+    unsigned hot = copies ? find_hot(words, sample, &most) : NONE;
+    if (hot != NONE)
+        atomicAdd(&eights, count_all<loads, true>(words, values, n, histo, hot));
+    else
+        count_all<loads, false>(words, values, n, histo, NONE);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS) {
+        unsigned even = low(words[i]), odd = high(words[i]);
+        for (unsigned k = WORDS; i == hot / 2 && k < WORDS + LANES; k++)
+            even += low(words[k]), odd += high(words[k]);
+        if (i == hot / 2)
+            (hot % 2 ? odd : even) += VALUES * eights;
+        if (even || odd)
+            add_pair(histo, i, even, odd);
+    }
 }
 
 // Clearing the bins is part of the work.
@@ -195,7 +220,7 @@ static void run_packed(void (*kernel)(const unsigned short *, size_t, unsigned *
 }
 
 static const char *needs_shared(void) {
-    return prop.sharedMemPerBlockOptin < SHARED ? "needs 128 KiB of shared memory per block" : NULL;
+    return prop.sharedMemPerBlockOptin < SHARED ? "needs 129 KiB of shared memory per block" : NULL;
 }
 
 #ifdef HAVE_CUB
@@ -215,10 +240,10 @@ static const Rung rungs[] = {
      needs_shared},
     {"two bins per word", "all bins in shared memory, overflow spilled",
      [] { run_packed(histo_packed<1, false>); }, RUNG, 0, 0, needs_shared},
-    {"loads in flight", "four uint4 per thread", [] { run_packed(histo_packed<4, false>); }, RUNG, 0, 0,
+    {"loads in flight", "six uint4 per thread", [] { run_packed(histo_packed<6, false>); }, RUNG, 0, 0,
      needs_shared},
-    {"warp vote", "one addition for equal values of a warp", [] { run_packed(histo_packed<4, true>); }, RUNG,
-     0, 0, needs_shared},
+    {"hot value", "a copy per lane of its word", [] { run_packed(histo_packed<6, true>); }, RUNG, 0, 0,
+     needs_shared},
 #ifdef HAVE_CUB
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
@@ -233,7 +258,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_histo, BINS * sizeof(unsigned));
     if (!needs_shared())
         for (auto kernel :
-             {histo_halves, histo_packed<1, false>, histo_packed<4, false>, histo_packed<4, true>})
+             {histo_halves, histo_packed<1, false>, histo_packed<6, false>, histo_packed<6, true>})
             HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
 
     for (int set = RANDOM; set <= PAIR; set++) {
@@ -269,10 +294,9 @@ static unsigned long long expected[BINS];
 // Fills the input. RANDOM: uniformly distributed values. SKEWED: 65536 u^6 with uniformly distributed u, so
 // small values are frequent, and about one value in six is 0. EQUAL: all values are equal. PAIR: only the two
 // values whose bins share a word, in turn, so that both halves of it overflow together. RANDOM begins with
-// special cases: for rung 4, in group w of 256 values, value w of each vector differs from the others, and in
-// group 0 every second one; then both ends of each half of the bins. The values are counted on the host as
-// the reference, in four sets of bins: with one set, successive increments of the same bin would depend on
-// each other (store-to-load latency).
+// both ends of each half of the bins. The values are counted on the host as the reference, in four sets of
+// bins: with one set, successive increments of the same bin would depend on each other (store-to-load
+// latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     const unsigned short one = values[0];
@@ -281,9 +305,7 @@ static void set_values(int fill) {
         HostArray<unsigned> sets(4 * BINS, 0);
         for (size_t i = begin; i < end; i++) {
             unsigned long long x = values[i], cube = x * x * x >> 32;
-            if (fill == RANDOM && i < 2048)
-                x = 4242 + (i < 256 ? i % 2 : i % VALUES == i / 256);
-            else if (fill == RANDOM && i < 2052)
+            if (fill == RANDOM && i < 4)
                 x = i % 2 * (WORDS - 1) + i / 2 % 2 * WORDS;
             values[i] = fill == SKEWED  ? cube * cube >> 16
                         : fill == EQUAL ? one
