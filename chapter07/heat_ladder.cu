@@ -518,8 +518,8 @@ __device__ static float4 new_row(float4 before, float first, float4 after, float
                        (before.z + after.y) * weight.z + heat.z, (before.w + after.z) * weight.w + heat.w);
 }
 
-// The first and the last rows of each warp, in shared memory. Double buffering: one barrier is enough each
-// time that warps exchange them.
+// The first and the last rows of each warp, in shared memory, from the edge inwards. Double buffering: warps
+// use two buffers in turn, so one barrier is enough each time that they exchange rows.
 template <int DEPTH> using Edges = float4[2][DEPTH][32];
 
 // One step of the rows `begin` to `end` - 1. `before`: pairs of the row above and the first of them. Returns
@@ -536,8 +536,8 @@ __device__ static float4 update(float4 *t, const float4 *weight, const float4 *h
 }
 
 // K steps of the rows t[0] to t[ROWS - 1], which a warp owns. A warp has a margin, too: K rows on either side
-// come from the neighbouring warps, so that one barrier is enough for K steps. Beyond the tile are its mirror
-// images.
+// come from the neighbouring warps, so that one barrier is enough for K steps. Beyond the tile are the mirror
+// images of its own rows.
 template <int K, int ROWS, int WARPS, int DEPTH>
 __device__ static void advance(float4 *t, const float4 *weight, const float4 *heat, Edges<DEPTH> *edges) {
     int lane = threadIdx.x, warp = threadIdx.y;
