@@ -19,9 +19,9 @@
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
  *          step. Recording the graph is not part of the time.
- * Limit:   on a small plate two warps per scheduler, all that the registers hold, issue in half of the
- *          cycles, and neighbours exchange cells every eight steps; on a large one the instructions of the
- *          steps, of which some are computed twice.
+ * Limit:   on a small plate latency: the one or two warps per scheduler wait for barriers and shuffles and
+ *          issue in half of the cycles, and neighbours exchange cells every 8 or 12 steps; on a large one
+ *          the instructions of the steps, of which some are computed twice.
  * Bench:   128 256 512 1024 16384
  * Check:   --size 132 --iterations 24 | --size 100 --iterations 25
  */
@@ -468,10 +468,6 @@ static void run_stream(void) {
 // Rung 8, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
 // through all steps. First: where the tiles are.
 
-// A lane holds ROWS rows of its four columns. A block has WARPS warps, one above the other.
-const int ROWS = 11, WARPS = 8, MARGIN = 8, HEIGHT = ROWS * WARPS;
-const int TILE_THREADS = 32 * WARPS;
-
 // The number of tiles along a side. Tiles are spread evenly, so they may overlap by more than their
 // margins. Sizes are in cells, or in groups of four columns, which a lane holds.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
@@ -479,7 +475,7 @@ __host__ __device__ static int tiles_of(int size, int tile, int margin) {
 }
 
 __device__ static int origin(int i, int tiles, int size, int tile) {
-    return tiles > 1 ? (int)((long long)i * (size - tile) / (tiles - 1)) : 0;
+    return tiles > 1 ? i * (size - tile) / (tiles - 1) : 0;
 }
 
 // One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
@@ -499,10 +495,6 @@ struct Span {
     __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
     __device__ bool shared(int x) const { return x < below || x >= above; }
 };
-
-// The first and the last row of each warp, in shared memory. Double buffering: odd and even steps use
-// different halves, so one barrier per step is enough.
-typedef float4 Edges[2][32];
 
 // Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are clamped:
 // that is right at the edge of the plate, and elsewhere the margin covers the error.
@@ -526,30 +518,51 @@ __device__ static float4 new_row(float4 before, float first, float4 after, float
                        (before.z + after.y) * weight.z + heat.z, (before.w + after.z) * weight.w + heat.w);
 }
 
-// One step of the tile t
-__device__ static void step_tile(float4 *t, const float4 *weight, const float4 *heat, Edges *edges) {
-    int lane = threadIdx.x, warp = threadIdx.y;
-    edges[warp][0][lane] = t[0];
-    edges[warp][1][lane] = t[ROWS - 1];
-    // The barrier stands in the middle of the work that needs no other warp. The first half hides the time
-    // of waiting for it, the second half that of the loads after it.
-    float4 top = t[0], bottom = t[ROWS - 1], second = pairs_of(t[0], t[1]), before = second;
-    float4 above = top, below = bottom;
-    float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
-    for (int r = 1; r < ROWS - 1; r++) {
-        if (r == ROWS / 2 + 1) {
-            __syncthreads();
-            if (warp > 0)
-                above = edges[warp - 1][1][lane];
-            if (warp < WARPS - 1)
-                below = edges[warp + 1][0][lane];
-        }
+// The first and the last rows of each warp, in shared memory, from the edge inwards. Double buffering: warps
+// use two buffers in turn, so one barrier is enough each time that they exchange rows.
+template <int DEPTH> using Edges = float4[2][DEPTH][32];
+
+// One step of the rows `begin` to `end` - 1. `before`: pairs of the row above and the first of them. Returns
+// the pairs of the last one and the row below.
+__device__ static float4 update(float4 *t, const float4 *weight, const float4 *heat, int begin, int end,
+                                float4 before) {
+#pragma unroll
+    for (int r = begin; r < end; r++) {
         float4 after = pairs_of(t[r], t[r + 1]);
         t[r] = new_row(before, left_of(t[r]) + t[r + 1].x, after, weight[r], heat[r]);
         before = after;
     }
-    t[0] = new_row(pairs_of(above, top), first, second, weight[0], heat[0]);
-    t[ROWS - 1] = new_row(before, last + below.x, pairs_of(bottom, below), weight[ROWS - 1], heat[ROWS - 1]);
+    return before;
+}
+
+// K steps of the rows t[0] to t[ROWS - 1], which a warp owns. A warp has a margin, too: K rows on either side
+// come from the neighbouring warps, so that one barrier is enough for K steps. Beyond the tile are the mirror
+// images of its own rows.
+template <int K, int ROWS, int WARPS, int DEPTH>
+__device__ static void advance(float4 *t, const float4 *weight, const float4 *heat, Edges<DEPTH> *edges) {
+    int lane = threadIdx.x, warp = threadIdx.y;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        edges[warp][0][k][lane] = t[k];
+        edges[warp][1][k][lane] = t[ROWS - 1 - k];
+    }
+    // The barrier stands in the middle of the work that needs no other warp. The first half hides the time
+    // of waiting for it, the second half that of the loads after it.
+    float4 second = pairs_of(t[0], t[1]);
+    float first = left_of(t[0]) + t[1].x;
+    float4 before = update(t, weight, heat, 1, ROWS / 2 + 1, second);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        t[-1 - k] = edges[max(warp - 1, 0)][warp > 0][k][lane];
+        t[ROWS + k] = edges[min(warp + 1, WARPS - 1)][warp == WARPS - 1][k][lane];
+    }
+    update(t, weight, heat, ROWS / 2 + 1, ROWS + K - 1, before);
+    before = update(t, weight, heat, 1 - K, 0, pairs_of(t[-K], t[1 - K]));
+    t[0] = new_row(before, first, second, weight[0], heat[0]);
+#pragma unroll
+    for (int margin = K - 2; margin >= 0; margin--)
+        update(t, weight, heat, -margin, ROWS + margin, pairs_of(t[-margin - 1], t[-margin]));
 }
 
 // One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
@@ -583,19 +596,23 @@ __device__ static bool has_sign(float4 t, unsigned sign) {
     return ((__float_as_uint(t.x) ^ sign) | (__float_as_uint(t.z) ^ sign)) >> 31 == 0;
 }
 
-// `round` counts the rounds of all launches so far.
-__global__ void __launch_bounds__(TILE_THREADS)
+// A lane holds ROWS rows of its four columns. A block has WARPS warps, one above the other, and K steps for
+// each barrier. `round` counts the rounds of all launches so far.
+template <int ROWS, int WARPS, int MARGIN, int K>
+__global__ void __launch_bounds__(32 * WARPS, 1)
     persistent_kernel(float *out, const float *in, const float *heaters, float4 *exchange, int size,
                       int steps, unsigned round) {
-    __shared__ Edges edges[2 * WARPS];
+    __shared__ Edges<K> edges[2][WARPS];
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
-    Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
+    Span rows(blockIdx.y, gridDim.y, size, ROWS * WARPS, MARGIN);
     int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
     size_t at = x + (size_t)y * pitch;
-    float4 t[ROWS], weight[ROWS], heat[ROWS];
+    float4 with_margin[3][ROWS + 2 * K], *t = with_margin[0] + K, *weight = with_margin[1] + K,
+                                         *heat = with_margin[2] + K;
     unsigned own = 0, gives = 0, lacks = 0; // one bit per row
-    for (int r = 0; r < ROWS; r++)
-        heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
+#pragma unroll
+    for (int r = 1 - K; r < ROWS + K - 1; r++)
+        heat[r] = ((const float4 *)heaters)[x + (size_t)min(max(y + r, 0), size - 1) * pitch];
     for (int r = 0; r < ROWS; r++)
         t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
     for (int r = 0; r < ROWS; r++) { // while the loads are under way
@@ -604,11 +621,13 @@ __global__ void __launch_bounds__(TILE_THREADS)
         gives |= (unsigned)(mine && (columns.shared(x) || rows.shared(y + r))) << r;
         lacks |= (unsigned)(!mine && columns.needs(x) && rows.needs(y + r)) << r;
     }
-    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+    for (int r = 1 - K; r < ROWS + K - 1; r++) {
         weight[r] = weights(heat[r]);
         keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
     }
 
+    int turn = 0; // of the double buffer
     for (int begin = 0; begin < steps; begin += MARGIN) {
         if (begin > 0) {
             unsigned sign = (round / EXCHANGE_BUFFERS + 1) % 2 << 31;
@@ -629,40 +648,61 @@ __global__ void __launch_bounds__(TILE_THREADS)
             for (int r = 0; r < ROWS; r++)
                 t[r].x = fabsf(t[r].x), t[r].z = fabsf(t[r].z);
         }
-#pragma unroll 2
-        for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
-            step_tile(t, weight, heat, edges + s % 2 * WARPS);
+        int s = begin, end = min(begin + MARGIN, steps - 1);
+        for (; s + K <= end; s += K, turn ^= 1)
+            advance<K, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
+        for (; s < end; s++, turn ^= 1)
+            advance<1, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
     }
     for (int r = 0; r < ROWS; r++) { // the last step does not re-impose the heaters
         weight[r] = make_float4(SPEED, SPEED, SPEED, SPEED);
         heat[r] = make_float4(0, 0, 0, 0);
     }
-    step_tile(t, weight, heat, edges + (steps - 1) % 2 * WARPS);
+    advance<1, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
     for (int r = 0; r < ROWS; r++)
         if (own >> r & 1)
             ((float4 *)out)[at + (size_t)r * pitch] = t[r];
 }
 
-// One cooperative launch. Its blocks wait for each other, so all tiles must run at the same time.
-static dim3 tiles(void) {
-    return dim3(tiles_of(size / 4, WIDTH / 4, MARGIN / 4), tiles_of(size, HEIGHT, MARGIN));
+// Tiles of 128 columns. The fewer rows a tile has, the less time a step takes; the deeper its margin is, the
+// fewer rounds there are, and the more cells are computed twice.
+struct Shape {
+    void (*kernel)(float *, const float *, const float *, float4 *, int, int, unsigned);
+    int height, threads, margin;
+    dim3 tiles(void) const {
+        return dim3(tiles_of(size / 4, WIDTH / 4, margin / 4), tiles_of(size, height, margin));
+    }
+};
+
+template <int ROWS, int WARPS, int MARGIN, int K> static Shape shape_of(void) {
+    return {persistent_kernel<ROWS, WARPS, MARGIN, K>, ROWS * WARPS, 32 * WARPS, MARGIN};
+}
+
+// The lowest tiles of which each multiprocessor gets at most one; else the highest, if they can all run at
+// the same time, since blocks of a launch wait for each other; else no kernel.
+static Shape shape(void) {
+    const Shape shapes[] = {shape_of<8, 4, 12, 2>(), shape_of<11, 4, 12, 1>(), shape_of<11, 8, 8, 1>()};
+    for (const Shape &s : shapes) {
+        int each = 1;
+        if (&s == &shapes[2])
+            HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, s.kernel, s.threads, 0));
+        if (s.tiles().x * s.tiles().y <= (unsigned)(each * multiprocessors))
+            return s;
+    }
+    return {};
 }
 
 static const char *persistent_needs(void) {
-    if (stream_needs())
-        return stream_needs();
-    int each;
-    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, persistent_kernel, TILE_THREADS, 0));
-    bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
-    return fit ? NULL : "needs all tiles on the device at once";
+    return stream_needs() ? stream_needs() : shape().kernel ? NULL : "needs all tiles on the device at once";
 }
 
 static void run_persistent(void) {
     static unsigned rounds; // of all runs so far
+    static const Shape s = shape();
     void *arguments[] = {&dev_buffers[0], &dev_first, &dev_heaters, &dev_exchange, &size, &steps, &rounds};
     dev_result = dev_buffers[0];
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(persistent_kernel, tiles(), dim3(32, WARPS), arguments, 0, 0));
-    rounds += (steps - 1) / MARGIN;
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(s.kernel, s.tiles(), dim3(32, s.threads / 32), arguments, 0, 0));
+    rounds += (steps - 1) / s.margin;
 }
 
 static const Rung rungs[] = {

@@ -73,6 +73,19 @@ def test_tiles(rungs, size):
         assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
 
 
+@pytest.mark.parametrize(
+    "size, multiprocessors",
+    [(128, 2), (128, 6), (128, 13), (300, 42), pytest.param(512, 132, marks=pytest.mark.backend("gpu"))],
+)
+def test_heights_of_tiles(rungs, size, multiprocessors):
+    """The persistent kernel takes the lowest tiles of which no multiprocessor gets two: 2, 6 or 13 of them, or 3 x 14. A GPU
+    has as many multiprocessors as it has."""
+    env = {"CUDA_CPU_WORKERS": str(multiprocessors)}
+    for steps in 1, 13, 31:
+        rows = rungs("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--kernel", 8, env=env)
+        assert [row["skipped"] for row in rows] == [None]
+
+
 def test_tiles_need_a_size(rungs):
     rows = rungs("chapter07/heat_ladder", "--size", 130, "--iterations", 3)
     names = lambda reason: {row["name"] for row in rows if row["skipped"] == reason}
