@@ -706,41 +706,34 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
-// The tiles with which the multiprocessor that has the most blocks needs the least time. On an H200 that is
-// 5.3 ps for each element of its tiles and each of k terms, and as much as for 384 elements for each tile.
 struct Strips {
-    unsigned rows, cols, warps;
+    unsigned rows, cols, warps; // of a tile
     Kernel kernel;
     dim3 blocks = {};
     double seconds = 0;
 };
 
-static Strips best_strips(void) {
-    Strips best = {};
+static Strips strips; // no kernel: rung 5 is faster
+
+// Chooses what is fastest on an H200, where a multiprocessor that computes the most tiles takes 5.3 ps for
+// each term of an element, and for each tile as much as for 384 elements more. Rung 5 packs for 9 us, and
+// takes 26 ns for each term of a tile.
+static void choose_strips(void) {
+    Tiles tiles = tensor_tiles(m, n, k);
+    auto most = [](unsigned count) { return (count + multiprocessors - 1) / multiprocessors; };
+    strips.seconds = tensor_needs() ? INFINITY : 9e-6 + 26e-9 * k * most(tiles.rows * tiles.cols);
     for (Strips s : {Strips{16, 32, 8, multiply_strips<1, 1, 8>}, Strips{32, 32, 4, multiply_strips<2, 1, 4>},
                      Strips{32, 64, 4, multiply_strips<2, 2, 4>}}) {
         s.blocks = dim3((n + s.cols - 1) / s.cols, (m + s.rows - 1) / s.rows);
-        s.seconds = 5.3e-12 * k * (s.rows * s.cols + 384) *
-                    ((s.blocks.x * s.blocks.y + multiprocessors - 1) / multiprocessors);
-        if (!best.kernel || s.seconds < best.seconds)
-            best = s;
+        s.seconds = 5.3e-12 * k * (s.rows * s.cols + 384) * most(s.blocks.x * s.blocks.y);
+        strips = s.seconds < strips.seconds ? s : strips;
     }
-    return best;
-}
-
-// Whether rung 5 is slower, or cannot run: it packs for 9 us, and needs 26 ns for each term and each tile of
-// a multiprocessor.
-static bool is_small(void) {
-    Tiles tiles = tensor_tiles(m, n, k);
-    unsigned most = (tiles.rows * tiles.cols + multiprocessors - 1) / multiprocessors;
-    return tensor_needs() || best_strips().seconds < 9e-6 + 26e-9 * k * most;
 }
 
 static void run_split(void) {
-    if (!is_small())
+    if (!strips.kernel)
         return matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace);
-    Strips s = best_strips();
-    s.kernel<<<s.blocks, 32 * s.warps>>>(dev_a, dev_b, dev_c, m, n, k);
+    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k);
     HANDLE_LAUNCH();
 }
 
@@ -915,6 +908,7 @@ void settings(int argc, char **argv) {
     bench.unit = "GFLOP/s";
     bench.footprint = (m * k + k * n + m * n) * sizeof(float);
     multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+    choose_strips();
     Rung &tensor = std::end(rungs)[-2], &fma = std::end(rungs)[-1];
     tensor.work = 2.0 * SIDE * SIDE * SLICE * ALONE_TILES * 2 * multiprocessors;
     fma.kind = tensor_needs() ? LIMIT : ALONE;
