@@ -6,9 +6,8 @@
  *          in shared memory serves all threads of a block, and an outer product in registers needs few loads
  *          for many FMA instructions. Vectorized loads without bank conflicts and asynchronous copies take
  *          few instructions of their own. Tensor cores multiply numbers with fewer bits, many times as fast
- *          as FMA instructions multiply floats. When each float is split into three such numbers, the errors
- *          are no larger than those of float arithmetic. A small product keeps all multiprocessors busy only
- *          with small tiles, and with the sum over k split.
+ *          as FMA instructions multiply floats, and the errors are no larger when each float is split into
+ *          three such numbers. For a small product the sum over k is split, so that all warps have work.
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
  *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, partial sum,
  *          latency, cuBLAS
@@ -17,7 +16,7 @@
  * Rungs:   0 global memory (one thread per element); 1 tiles (shared by the threads of a block); 2 registers
  *          (8 x 8 elements per thread); 3 vectorized loads (float4, no bank conflicts); 4 asynchronous
  *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers);
- *          6 split K (over the warps of a block; small tiles, no packing)
+ *          6 split K (small tiles, over the warps of a block)
  * Build:   nvcc -o matmul_ladder chapter05/matmul_ladder.cu common/lib/[a-z]*.c -arch=sm_90a
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
@@ -842,7 +841,7 @@ static Rung rungs[] = {
      [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
     {"tensor cores", "each float as three bfloat16 numbers",
      [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
-    {"split K", "over the warps of a block; small tiles", run_split, RUNG, 0, 0, split_needs},
+    {"split K", "small tiles, over the warps of a block", run_split, RUNG, 0, 0, split_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
      [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
