@@ -626,7 +626,7 @@ __device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_belo
 
 // A tile has HIGH * 16 x WIDE * 32 elements.
 template <unsigned HIGH, unsigned WIDE, unsigned WARPS>
-__global__ void __launch_bounds__(WARPS * 32, 2)
+__global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
     multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     __shared__ float4 partial[WARPS][16 * HIGH][8 * WIDE + 1]; // one float4 more: no bank conflicts
     unsigned warp = threadIdx.x / 32, y = threadIdx.x % 32 / 4, x = threadIdx.x % 4;
