@@ -6,23 +6,25 @@
  *          in shared memory serves all threads of a block, and an outer product in registers needs few loads
  *          for many FMA instructions. Vectorized loads without bank conflicts and asynchronous copies take
  *          few instructions of their own. Tensor cores multiply numbers with fewer bits, many times as fast
- *          as FMA instructions multiply floats. When each float is split into three such numbers, the errors
- *          are no larger than those of float arithmetic.
+ *          as FMA instructions multiply floats, and the errors are no larger when each float is split into
+ *          three such numbers. For a small product the sum over k is split, so that all warps have work.
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
- *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
+ *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, partial sum,
+ *          latency, cuBLAS
  * Book:    5.3.1 (ladder)
  * After:   chapter05/dot_ladder
  * Rungs:   0 global memory (one thread per element); 1 tiles (shared by the threads of a block); 2 registers
  *          (8 x 8 elements per thread); 3 vectorized loads (float4, no bank conflicts); 4 asynchronous
- *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers)
+ *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers);
+ *          6 split K (small tiles, over the warps of a block)
  * Build:   nvcc -o matmul_ladder chapter05/matmul_ladder.cu common/lib/[a-z]*.c -arch=sm_90a
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
  *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
  * Limit:   the tensor cores. The last rung leaves the time of splitting the matrices, and of the wait after
- *          each slice, when its sums are added in float.
- * Bench:   128 512 1024 4096 8192
+ *          each slice, when its sums are added in float. Of small products: the launch and memory latency.
+ * Bench:   128 256 512 1024 4096 8192
  * Check:   --shape 129x70x45 --fill wide | --size 129 | --size 20
  */
 #include "../common/book.h"
@@ -126,10 +128,11 @@ __global__ void __launch_bounds__(256, 2)
 // load neighbouring float4 of tile_b, and there are no bank conflicts. tile_a is transposed, so that a column
 // of it can be loaded as float4 too; its rows are one float4 longer, so that the transposed stores have
 // no bank conflicts either.
-__device__ static float4 four_at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
+__device__ static float4 four_at(const float *x, size_t row, size_t col, size_t rows, size_t cols,
+                                 unsigned step = 1) {
     if (cols % 4 != 0) // not all rows are aligned to 16 bytes
-        return make_float4(at(x, row, col, rows, cols), at(x, row, col + 1, rows, cols),
-                           at(x, row, col + 2, rows, cols), at(x, row, col + 3, rows, cols));
+        return make_float4(at(x, row, col, rows, cols), at(x, row, col + step, rows, cols),
+                           at(x, row, col + 2 * step, rows, cols), at(x, row, col + 3 * step, rows, cols));
     return row < rows && col < cols ? *(const float4 *)&x[row * cols + col] : make_float4(0, 0, 0, 0);
 }
 
@@ -316,6 +319,9 @@ const unsigned STAGES = 4;                      // of the ring; each has a tile 
 const unsigned WARPGROUP = 128;                 // threads: four warps execute a wgmma instruction together
 const unsigned CONSUMERS = SIDE / 64;           // warpgroups; each computes 64 rows of the tile of c
 
+// The pairs of parts of a and b that are multiplied. Part 0 is the high one.
+__device__ static const unsigned PAIRS[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+
 static unsigned multiprocessors;
 
 // The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
@@ -477,15 +483,13 @@ __device__ static void wgmma_wait(float (&sum)[64]) {
 
 // Multiplies the tiles of one stage: 64 rows of a by SIDE columns of b, for each of the six pairs of parts
 __device__ static void multiply_tile(float (&sum)[64], unsigned a, unsigned b) {
-    const unsigned LOW = 2 * PART_BYTES, MIDDLE = PART_BYTES, HIGH = 0;
-    const unsigned pairs[][2] = {{LOW, HIGH},    {MIDDLE, MIDDLE}, {HIGH, LOW},
-                                 {MIDDLE, HIGH}, {HIGH, MIDDLE},   {HIGH, HIGH}};
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); // earlier uses of the registers are done
 #pragma unroll
     for (unsigned i = 0; i < 6; i++)
 #pragma unroll
         for (unsigned step = 0; step < PART_BYTES; step += 2 * SIDE * 16) // two columns of 8 numbers
-            wgmma(sum, descriptor(a + pairs[i][0] + step), descriptor(b + pairs[i][1] + step), i + step > 0);
+            wgmma(sum, descriptor(a + PAIRS[i][0] * PART_BYTES + step),
+                  descriptor(b + PAIRS[i][1] * PART_BYTES + step), i + step > 0);
 }
 
 // Maps the number of a tile of c to its row and column. Tiles that are computed at the same time belong to a
@@ -601,6 +605,143 @@ static void matmul_tensor(const float *a, const float *b, float *c, size_t m, si
     HANDLE_LAUNCH();
 }
 
+// Rung 6: split K. For a product of 512 x 512 elements rung 5 has 16 tiles, so most multiprocessors are idle,
+// and packing takes longer than the product. Here tiles are small, and k is split over the warps of a block:
+// each multiplies every WARPS-th strip, STRIP columns of a by STRIP rows of b. Only one warp of a block uses
+// an element, so shared memory would save no load: each thread loads what it multiplies into registers, and
+// splits it there. While a strip is multiplied, the next one is loaded. At the end the sums of the warps are
+// added through shared memory.
+const unsigned STRIP = 16; // depth of an mma instruction
+
+// mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:
+// rows y and y + 8, columns 2 * x and 2 * x + 1.
+__device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_below) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b), "r"(b_below));
+#endif
+}
+
+// A tile has HIGH * 16 x WIDE * 32 elements.
+template <unsigned HIGH, unsigned WIDE, unsigned WARPS>
+__global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
+    multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    __shared__ float4 partial[WARPS][16 * HIGH][8 * WIDE + 1]; // one float4 more: no bank conflicts
+    unsigned warp = threadIdx.x / 32, y = threadIdx.x % 32 / 4, x = threadIdx.x % 4;
+    size_t top = (size_t)blockIdx.y * 16 * HIGH, left = (size_t)blockIdx.x * 32 * WIDE;
+
+    // An mma instruction takes columns 2 * x, 2 * x + 1, 2 * x + 8 and 2 * x + 9 of a, and the same rows of
+    // b, from a thread. The order of a sum does not matter, so here they are four neighbours, one float4 of
+    // a. If rows are not aligned, they are 4 apart, so that neighbouring threads load neighbours. In the same
+    // way column y of each of four products is one of four columns of b, neighbours or 8 apart.
+    unsigned step_k = k % 4 ? 4 : 1, step_n = n % 4 ? 8 : 1, four = n % 4 ? 1 : 4;
+    float4 in_a[2 * HIGH], in_b[WIDE][4];
+    auto load = [&](size_t first) { // zeros beyond the edges
+        first += x * (4 / step_k);
+        for (unsigned i = 0; i < 2 * HIGH; i++)
+            in_a[i] = four_at(a, top + y + 8 * i, first, m, k, step_k);
+        for (unsigned i = 0; i < WIDE; i++)
+            for (unsigned j = 0; j < 4; j++)
+                in_b[i][j] = four_at(b, first + j * step_k, left + 32 * i + y * four, k, n, step_n);
+    };
+    float sum[HIGH][4 * WIDE][4] = {};
+    load(warp * STRIP);
+    for (size_t first = warp * STRIP; first < k; first += WARPS * STRIP) {
+        uint4 part_a[HIGH][PARTS], part_b[2 * WIDE][PARTS]; // of b: for two products each
+        for (unsigned i = 0; i < HIGH; i++) {
+            float4 v = in_a[2 * i], w = in_a[2 * i + 1];
+            split({v.x, v.y, w.x, w.y, v.z, v.w, w.z, w.w}, part_a[i]);
+        }
+        for (unsigned i = 0; i < WIDE; i++) {
+            float4 p = in_b[i][0], q = in_b[i][1], r = in_b[i][2], s = in_b[i][3];
+            split({p.x, q.x, r.x, s.x, p.y, q.y, r.y, s.y}, part_b[2 * i]);
+            split({p.z, q.z, r.z, s.z, p.w, q.w, r.w, s.w}, part_b[2 * i + 1]);
+        }
+        load(first + WARPS * STRIP);
+        for (unsigned z = 0; z < 4 * WIDE; z += 4) {
+            // The products of high parts are summed alone, so that fewer of their bits are cut off.
+            float high[HIGH][4][4] = {}, low[HIGH][4][4] = {};
+#pragma unroll
+            for (unsigned p = 0; p < 6; p++)
+                for (unsigned i = 0; i < HIGH; i++)
+                    for (unsigned j = 0; j < 4; j++) {
+                        uint4 v = part_a[i][PAIRS[p][0]], w = part_b[(z + j) / 2][PAIRS[p][1]];
+                        mma(p < 5 ? low[i][j] : high[i][j], v, j % 2 ? w.z : w.x, j % 2 ? w.w : w.y);
+                    }
+            for (unsigned i = 0; i < HIGH; i++)
+                for (unsigned j = 0; j < 4; j++)
+                    for (unsigned e = 0; e < 4; e++)
+                        sum[i][z + j][e] += high[i][j][e] + low[i][j][e];
+        }
+    }
+
+    for (unsigned i = 0; i < HIGH; i++)
+        for (unsigned z = 0; z < WIDE; z++)
+            for (unsigned e = 0; e < 4; e++) {
+                float(*v)[4] = &sum[i][4 * z];
+                partial[warp][16 * i + y + e / 2 * 8][8 * z + 2 * x + e % 2] =
+                    make_float4(v[0][e], v[1][e], v[2][e], v[3][e]);
+            }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < 16 * HIGH * 8 * WIDE; i += WARPS * 32) {
+        unsigned row = i / (8 * WIDE), at = i % (8 * WIDE);
+        float4 total = make_float4(0, 0, 0, 0);
+        for (unsigned w = 0; w < WARPS; w += 2) {
+            float4 p = partial[w][row][at], q = partial[w + 1][row][at];
+            total.x += p.x + q.x, total.y += p.y + q.y, total.z += p.z + q.z, total.w += p.w + q.w;
+        }
+        size_t col = left + at / 8 * 32 + at % 8 * four;
+        float *to = c + (top + row) * n + col;
+        if (top + row < m && col < n && n % 4 == 0)
+            *(float4 *)to = total;
+        else
+            for (unsigned j = 0; j < 4; j++)
+                if (top + row < m && col + j * step_n < n)
+                    to[j * step_n] = (&total.x)[j];
+    }
+}
+
+typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
+
+struct Strips {
+    unsigned rows, cols, warps; // of a tile
+    Kernel kernel;
+    dim3 blocks = {};
+    double seconds = 0;
+};
+
+static Strips strips; // no kernel: rung 5 is faster
+
+// Chooses what is fastest on an H200, where a multiprocessor that computes the most tiles takes 5.3 ps for
+// each term of an element, and for each tile as much as for 384 elements more. Rung 5 packs for 9 us, and
+// takes 26 ns for each term of a tile.
+static void choose_strips(void) {
+    Tiles tiles = tensor_tiles(m, n, k);
+    auto most = [](unsigned count) { return (count + multiprocessors - 1) / multiprocessors; };
+    strips.seconds = tensor_needs() ? INFINITY : 9e-6 + 26e-9 * k * most(tiles.rows * tiles.cols);
+    for (Strips s : {Strips{16, 32, 8, multiply_strips<1, 1, 8>}, Strips{32, 32, 4, multiply_strips<2, 1, 4>},
+                     Strips{32, 64, 4, multiply_strips<2, 2, 4>}}) {
+        s.blocks = dim3((n + s.cols - 1) / s.cols, (m + s.rows - 1) / s.rows);
+        s.seconds = 5.3e-12 * k * (s.rows * s.cols + 384) * most(s.blocks.x * s.blocks.y);
+        strips = s.seconds < strips.seconds ? s : strips;
+    }
+}
+
+static void run_split(void) {
+    if (!strips.kernel)
+        return matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace);
+    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k);
+    HANDLE_LAUNCH();
+}
+
+static const char *split_needs(void) {
+    cudaFuncAttributes compiled;
+    HANDLE_ERROR(cudaFuncGetAttributes(&compiled, multiply_strips<1, 1, 8>));
+    return compiled.ptxVersion < 80 ? "needs sm_80" : NULL;
+}
+
 // The limit of a device that can run rung 5: the wgmma instructions of that rung alone, on zeros in shared
 // memory
 const unsigned ALONE_TILES = BENCH_SIZE(1024, 1); // of each block
@@ -628,8 +769,6 @@ static void run_tensor_alone(void) {
     multiply_alone<<<2 * multiprocessors, CONSUMERS * WARPGROUP>>>(dev_c);
     HANDLE_LAUNCH();
 }
-
-typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
 // Launches a kernel in which each block computes a tile of tile x tile elements of c.
 static void run(Kernel kernel, unsigned tile, dim3 threads, size_t shared = 0) {
@@ -702,6 +841,7 @@ static Rung rungs[] = {
      [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
     {"tensor cores", "each float as three bfloat16 numbers",
      [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
+    {"split K", "small tiles, over the warps of a block", run_split, RUNG, 0, 0, split_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
      [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
@@ -767,6 +907,7 @@ void settings(int argc, char **argv) {
     bench.unit = "GFLOP/s";
     bench.footprint = (m * k + k * n + m * n) * sizeof(float);
     multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+    choose_strips();
     Rung &tensor = std::end(rungs)[-2], &fma = std::end(rungs)[-1];
     tensor.work = 2.0 * SIDE * SIDE * SLICE * ALONE_TILES * 2 * multiprocessors;
     fma.kind = tensor_needs() ? LIMIT : ALONE;
@@ -846,10 +987,10 @@ static BenchError product_errors(void) {
     return error;
 }
 
-// Each of k products and additions rounds by at most 2^-24 of its result, whatever their order. The rung on
-// tensor cores leaves out 2^-24 of a product. TF32 cuts the operands down to 11 bits, so each product may be
-// off by 2^-9. bfloat16 has 8 bits; rounded to nearest, each operand is off by 2^-8, their product by
-// 2^-7 + 2^-16.
+// Each of k products and additions rounds by at most 2^-24 of its result, whatever their order. The rungs
+// on tensor cores leave out 2^-24 of a product. TF32 cuts the operands down to 11 bits, so each product may
+// be off by 2^-9. bfloat16 has 8 bits; rounded to nearest, each operand is off by 2^-8, their product by 2^-7
+// + 2^-16.
 static double error_bound(const char *name) {
     return (likely_roundings(k) + 3) * 0x1p-24 + (strcmp(name, "cuBLAS TF32") == 0   ? 0x1p-9
                                                   : strcmp(name, "cuBLAS BF16") == 0 ? 0x1.008p-7
