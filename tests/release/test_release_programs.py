@@ -78,7 +78,7 @@ def test_counts_are_those_of_recorded_launches(run, tmp_path):
         options = ["--size", str(threads), "--threads", str(threads), "--kernel", str(kernel)]
         out = run("chapter05/reduction", "--counts", *options, status=0).out
         ((_, _, diverging, idle, barriers, turns, conflicts, _),) = counts(out)
-        trace = f"x.json,kernel=reduce{kernel}"
+        trace = f"x.json,kernel=reduce{min(kernel, 7)}"  # kernel 8 adds a single tile as kernel 7 does
         trees.run(tmp_path, "./checked", *options, "--runs", "1", CUDA_CPU_TRACE=trace)
         launch = json.loads((tmp_path / "x.json").read_text())["launch"]
         shared = [access for access in launch["accesses"] if access["memory"] == "shared"]
