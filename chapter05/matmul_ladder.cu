@@ -607,10 +607,10 @@ static void matmul_tensor(const float *a, const float *b, float *c, size_t m, si
 
 // Rung 6: split K. For a product of 512 x 512 elements rung 5 has 16 tiles, so most multiprocessors are idle,
 // and packing takes longer than the product. Here tiles are small, and k is split over the warps of a block:
-// each multiplies every WARPS-th strip, STRIP columns of a by STRIP rows of b. Only one warp of a block uses
-// an element, so shared memory would save no load: each thread loads what it multiplies into registers, and
-// splits it there. While a strip is multiplied, the next one is loaded. At the end the sums of the warps are
-// added through shared memory.
+// each multiplies every WARPS-th strip, STRIP columns of a by STRIP rows of b. No two warps of a block use
+// the same element, so tiles in shared memory would save no load. Each thread loads its elements into
+// registers and splits them there. While a strip is multiplied, the next one is loaded. At the end the sums
+// of the warps are added in shared memory.
 const unsigned STRIP = 16; // depth of an mma instruction
 
 // mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:

@@ -192,7 +192,7 @@ template <unsigned threads> __global__ void reduce6(const int *in, int *out, uns
 // add in registers, by warp shuffles; from compute capability 8.0 on, ints by one instruction.
 const unsigned TILE_THREADS = 512, LOADS = 8, TILE = TILE_THREADS * LOADS * 4;
 
-// Returns the sum to lane 0, at least.
+// The sum of what the lanes of a warp have. Only the result of lane 0 is used.
 __device__ int add_warp(int sum) {
 #if __CUDA_ARCH__ >= 800
     sum = __reduce_add_sync(0xffffffff, sum);

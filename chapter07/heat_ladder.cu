@@ -678,8 +678,9 @@ template <int ROWS, int WARPS, int MARGIN, int K> static Shape shape_of(void) {
     return {persistent_kernel<ROWS, WARPS, MARGIN, K>, ROWS * WARPS, 32 * WARPS, MARGIN};
 }
 
-// The lowest tiles of which each multiprocessor gets at most one; else the highest, if they can all run at
-// the same time, since blocks of a launch wait for each other; else no kernel.
+// Chooses the tiles with the fewest rows for which no multiprocessor gets two tiles. If there are none, the
+// tiles with the most rows are taken, as long as all blocks can run at the same time, since they wait for
+// each other. If they cannot, the result has no kernel.
 static Shape shape(void) {
     const Shape shapes[] = {shape_of<8, 4, 12, 2>(), shape_of<11, 4, 12, 1>(), shape_of<11, 8, 8, 1>()};
     for (const Shape &s : shapes) {

@@ -19,7 +19,7 @@
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
  * Limit:   reads from device memory, and for random values the bank conflicts of the atomic operations: of 32
- *          lanes, 3.5 on average meet in one bank.
+ *          random words, 3.5 on average are in the bank that has the most of them.
  * Bench:   64K 1M 16M 128M 512M
  * Check:   --size 48891 | --size 300001 --fill pair
  */
@@ -119,9 +119,9 @@ __device__ static unsigned place(unsigned value, unsigned hot) {
     return value / 2 == hot ? WORDS + threadIdx.x % LANES : value / 2;
 }
 
-// Handles overflow. A half whose highest bit is set is spilled: the bit is cleared, and 2^15 is added to the
-// bin in global memory. Each thread that finds the bit set does so before its next vector. Until one has done
-// it, each thread adds at most twice VALUES to the half, together less than 2^15, so no half ever overflows.
+// Handles overflow. When a count of 16 bits has reached 2^15, its highest bit is set. A thread that finds it
+// set clears it before its next vector, and adds 2^15 to the bin in global memory instead. Until then each
+// thread adds at most twice VALUES to the count, all together less than 2^15, so no count ever overflows.
 __device__ static void spill(unsigned *words, unsigned *histo, unsigned value, unsigned hot, unsigned old) {
     unsigned bit = value % 2 ? 0x80000000 : 0x8000;
     if (old & bit && atomicAnd(&words[place(value, hot)], ~bit) & bit)

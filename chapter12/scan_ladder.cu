@@ -459,7 +459,8 @@ template <class T, bool inclusive, bool as_warp> static void run_single_pass(voi
     started += tiles_of(n, TILE);
 }
 
-// Large blocks need fewer barriers for as many elements, small ones leave no multiprocessor without work.
+// Blocks of MOST threads have larger tiles, so there are fewer barriers per element. If the elements are too
+// few for eight such tiles per multiprocessor, blocks of THREADS threads share the work more evenly.
 template <class T, bool inclusive> static void run_rounds(void) {
     Arrays<T> a;
     auto kernel = scan_in_rounds<T, inclusive>;

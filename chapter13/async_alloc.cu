@@ -68,9 +68,9 @@ static void malloc_loop(void) {
 }
 
 // The same with the stream as a further argument. The pointer is known at once, but only work that stands in
-// the stream between the allocation and the free may use the memory. This is for sizes that differ each time.
-// If they are known before the loop, as here, to allocate before it (chapter 10) is as fast; check() times
-// that too.
+// the stream between the allocation and the free may use the memory. It is useful where the sizes are not
+// known before the loop. Here they are, and one allocation before the loop, as in chapter 10, is as fast;
+// check() times that too.
 static void async_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
@@ -83,9 +83,9 @@ static void async_loop(void) {
 }
 
 // stream0 allocates memory and writes it; stream1 reads it and frees it. The event orders both: without it
-// (--no-wait) stream1 may use memory that is not allocated yet, and the result may still be right. make check
-// finds the mistake on the CPU, compute-sanitizer with --track-stream-ordered-races all on a GPU. A free in
-// stream0 would have to wait for stream1 in the same way.
+// (--no-wait) stream1 may use memory that is not allocated yet, and the result may still be right. Tools find
+// the missing wait: make check on the CPU, compute-sanitizer --track-stream-ordered-races all on a GPU. If
+// stream0 freed the memory, it would have to wait for stream1 before that.
 static void hand_over(void) {
     int *dev;
     cudaEvent_t written;

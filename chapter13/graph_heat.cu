@@ -81,9 +81,10 @@ static cudaGraph_t record(DataBlock *d, float speed) {
     return graph;
 }
 
-// Changes the arguments: records the frame again and takes over what differs. Refused if there are other
-// nodes or edges than before; then the graph has to be instantiated again. cudaGraphExecKernelNodeSetParams
-// changes the arguments of a single launch without recording.
+// Changes the arguments of the kernels in an executable graph: the frame is recorded again, and
+// cudaGraphExecUpdate() copies the parameters of its nodes. If it has other nodes or edges than before, that
+// call fails, and the graph has to be instantiated again. cudaGraphExecKernelNodeSetParams changes the
+// arguments of a single launch without recording.
 static void update(DataBlock *d, cudaGraphExec_t graphExec, float speed) {
     cudaGraph_t graph = record(d, speed);
     cudaGraphExecUpdateResultInfo why;

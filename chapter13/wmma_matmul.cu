@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
     dim3 tiles(width / TILE, (width / TILE + 3) / 4); // 4 warps a block
     for (int whole = 0; whole < 2; whole++) {
         printf(whole ? "Whole numbers of at most 11 bits:\n" : "Random numbers between -1 and 1:\n");
-        // Fills the matrix, and copies it to the device: as floats, and rounded to half.
+        // Each matrix is filled and copied to the device twice: as floats, and as numbers of type half.
         fill(a, dev_a, dev_half_a, width, whole);
         fill(b, dev_b, dev_half_b, width, whole);
 

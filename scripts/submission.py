@@ -227,6 +227,7 @@ def check_main(given, own):
     given, own = (" ".join(texts_of(text)) for text in (given, own))
     if CALL.sub("", given).split() != CALL.sub("", own).split():
         raise Problem("main() has been changed outside of the calls of CUDA")
+    # No run shows that streams or asynchronous copies are missing: the result is right without them.
     for needed in re.findall(r"\bcuda\w+Async\b|\bstream\w* >>>", own):
         if needed not in given:
             raise Problem(f"main() has no {needed.replace(' >>>', ' in a launch')}")

@@ -13,11 +13,12 @@ struct TensorMap {
     static constexpr uint64_t mark = 0x7461'6d72'6f73'6e65; // the value of `encoded`
     uint64_t encoded;
     char *memory;
-    uint64_t stride[5]; // in bytes; stride[0] is the size of an element
-    uint32_t last[5];   // the last index in each dimension
-    uint8_t box_last[5], step[5], rank,
-        swizzle; // the last index in the box; number of address bits that change
-    bool nan;    // elements outside the tensor are NaN, not 0
+    uint64_t stride[5];  // in bytes; stride[0] is the size of an element
+    uint32_t last[5];    // the last index in each dimension
+    uint8_t box_last[5]; // the last index in the box
+    uint8_t step[5], rank;
+    uint8_t swizzle; // number of address bits that change
+    bool nan;        // elements outside the tensor are NaN, not 0
 };
 static_assert(sizeof(TensorMap) <= sizeof(CUtensorMap));
 
@@ -63,6 +64,8 @@ void check_box(const CUtensorMap *map, const int *coordinates, const void *share
 }
 
 ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared) {
+    if (!to_shared)
+        check_box(map, coordinates, shared, false);
     TensorMap t;
     memcpy(&t, map, sizeof t);
     char *at = (char *)shared;

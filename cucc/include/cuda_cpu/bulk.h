@@ -19,7 +19,8 @@ typedef struct CUtensorMap_st CUtensorMap;
 namespace cuda_cpu {
 
 // Copies a box of a tensor to shared memory, or back. The coordinates are those of its first element. Returns
-// the bytes of the box in shared memory. (tensor_map.cpp)
+// the bytes of the box in shared memory. Copies to shared memory are put off, so they need check_box()
+// before. (tensor_map.cpp)
 ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared);
 // Ends the program with a message if a GPU would refuse this copy.
 void check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared);
@@ -70,7 +71,6 @@ void tensor_to_shared(void *to, const CUtensorMap *map, box_corner<Rank> corner,
     inline void cp_async_bulk_tensor_##rank##d_shared_to_global(                                             \
         const CUtensorMap *map, CUDA_CPU_LIST PARAMETERS, const void *from) {                                \
         const int at[] = {__VA_ARGS__};                                                                      \
-        ::cuda_cpu::check_box(map, at, from, false);                                                         \
         ::cuda_cpu::copy_box(map, at, (void *)from, false);                                                  \
     }
 CUDA_CPU_TENSOR(1, (int x), x)
@@ -119,7 +119,6 @@ void cp_async_bulk_tensor(Shared, space_global_t, void *to, const void *map, con
 template <size_t Rank>
 void cp_async_bulk_tensor(space_global_t, space_shared_t, const void *map, const int32_t (&at)[Rank],
                           const void *from) {
-    ::cuda_cpu::check_box((const CUtensorMap *)map, at, from, false);
     ::cuda_cpu::copy_box((const CUtensorMap *)map, at, (void *)from, false);
 }
 inline void cp_async_bulk_commit_group() {}

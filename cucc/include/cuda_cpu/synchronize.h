@@ -90,7 +90,7 @@ class barrier {
             delete copy;
         }
         if (bytes)
-            return; // copies that have not begun have to bring these bytes
+            return; // the phase does not end: a thread has still to call the copy of these bytes
         completion();
         __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
         __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
