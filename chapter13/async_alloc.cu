@@ -21,12 +21,11 @@
 #include "../common/book.h"
 #include "../common/checks/chunks.h" // fill_random(), verify()
 
-#define N              (1024 * 1024)
-#define FULL_DATA_SIZE (N * 20)
+#define N (1024 * 1024)
 
-size_t size = FULL_DATA_SIZE; // --size, elements in all
-size_t chunk = N;             // --chunk, elements that are copied and computed at a time
-static bool no_wait;          // --no-wait
+size_t size = 20 * N; // --size, elements in all
+size_t chunk = N;     // --chunk, elements that are copied and computed at a time
+static bool no_wait;  // --no-wait
 static cudaStream_t stream0, stream1;
 static int *host_a, *host_b, *host_c;
 static float time_loop(void (*loop)(void)); // milliseconds
@@ -37,10 +36,8 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
     size_t idx = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (idx < n) {
         size_t first = n < 256 ? n : 256;
-        size_t idx1 = (idx + 1) % first;
-        size_t idx2 = (idx + 2) % first;
-        float as = (a[idx] + a[idx1] + a[idx2]) / 3.0f;
-        float bs = (b[idx] + b[idx1] + b[idx2]) / 3.0f;
+        size_t idx1 = (idx + 1) % first, idx2 = (idx + 2) % first;
+        float as = (a[idx] + a[idx1] + a[idx2]) / 3.0f, bs = (b[idx] + b[idx1] + b[idx2]) / 3.0f;
         c[idx] = (as + bs) / 2;
     }
 }
@@ -110,22 +107,27 @@ int main(int argc, char **argv) {
     fill_random(host_a);
     fill_random(host_b);
 
-    // The pool of the device, from which cudaMallocAsync allocates. Up to the release threshold it keeps what
-    // is freed. The default is 0: whenever the host waits for the device, the driver gets the memory back.
+    // A memory pool of the program. Up to the release threshold it keeps what is freed; the default is 0:
+    // whenever the host waits for the device, the driver gets the memory back. Each device has a pool from
+    // the beginning, from which cudaMallocAsync allocates. cudaDeviceSetMemPool puts this one in its place;
+    // cudaMallocFromPoolAsync would take the pool as an argument.
     cudaMemPool_t pool;
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned; // the only type
+    properties.location = {cudaMemLocationTypeDevice, options.device};
     uint64_t threshold = UINT64_MAX;
-    HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
+    HANDLE_ERROR(cudaMemPoolCreate(&pool, &properties));
     HANDLE_ERROR(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+    HANDLE_ERROR(cudaDeviceSetMemPool(options.device, pool));
 
     time_loop(malloc_loop); // a warm-up
     printf("cudaMalloc in the loop:       %.3f ms\n", time_loop(malloc_loop));
-    float first_ms = time_loop(async_loop); // the pool is empty and gets its memory from the driver
-    float again_ms = time_loop(async_loop);
-    printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
+    printf("cudaMallocAsync, empty pool:  %.3f ms\n", time_loop(async_loop)); // memory from the driver
+    printf("cudaMallocAsync in the loop:  %.3f ms\n", time_loop(async_loop)); // memory from the pool
     hand_over();
     bool ok = check();
 
-    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the pool keeps
+    HANDLE_ERROR(cudaMemPoolDestroy(pool)); // and the device has its own pool again
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
     HANDLE_ERROR(cudaFreeHost(host_c));
@@ -196,7 +198,7 @@ static bool check(void) {
     printf("The fastest: ./bin/chapter10/stream_ladder --size %zu\n", size);
     cudaMemPool_t pool;
     uint64_t threshold;
-    HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
+    HANDLE_ERROR(cudaDeviceGetMemPool(&pool, options.device));
     HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
     return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right && ok;
 }

@@ -42,6 +42,7 @@ def test_factors_of_11_bits_cause_the_error(run, rng):
 MISTAKES = {
     "chapter13/async_alloc --size 3000 --chunk 1000": [
         ("HANDLE_ERROR(cudaStreamWaitEvent(stream1, written, 0));", ";"),
+        ("HANDLE_ERROR(cudaDeviceSetMemPool(options.device, pool));", ""),
     ],
     "chapter13/stream_callbacks --size 5000 --chunk 1000": [
         ("HANDLE_ERROR(cudaStreamSynchronize(data->stream));", ""),
