@@ -202,8 +202,8 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(int);
     pitch = (bytes + 255) / 256 * 256;
-    HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
+    bench_malloc_host(&a, 2 * pitch);
+    bench_malloc_host(&c, bytes);
     bench_malloc(&dev_a, 2 * pitch);
     bench_malloc(&dev_c, bytes);
     b = a + pitch / sizeof(int);
@@ -211,20 +211,14 @@ int main(int argc, char **argv) {
     fill_vectors();
     make_reference();
     for (cudaStream_t &stream : streams)
-        HANDLE_ERROR(cudaStreamCreate(&stream));
+        bench_stream(&stream);
     for (cudaEvent_t *event : {&arrived, &computed, &finished})
-        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+        bench_event(event);
     record_graph();
 
     bench_run(rungs);
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
-    for (cudaEvent_t event : {arrived, computed, finished})
-        HANDLE_ERROR(cudaEventDestroy(event));
-    for (cudaStream_t stream : streams)
-        HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(c));
     return bench_finish({pageable_a, pageable_b, pageable_c, expected});
 }
 

@@ -10,8 +10,7 @@
  * Book:    11.2 (ladder)
  * Rungs:   0 book, copied (cudaMemcpy from pageable memory); 1 book, zero-copy (kernel reads mapped memory);
  *          2 single launch (132 blocks, last-block reduction); 3 vectorized loads (float4, 16 blocks);
- *          4 zero-copy and DMA (a tenth zero-copy, the rest in chunks); 5 copied in chunks (no zero-copy,
- *          overlap of copies and kernels)
+ *          4 copied in chunks (no zero-copy, overlap of copies and kernels)
  * Build:   nvcc -o zero_copy_ladder chapter11/zero_copy_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
@@ -27,7 +26,6 @@ const unsigned THREADS = 256;
 const unsigned BOOK_BLOCKS = 32;
 const unsigned BLOCKS = 132;       // of rung 2, and of kernels on device memory
 const unsigned FEW_BLOCKS = 16;    // of kernels with 16-byte loads of host memory
-const double ZERO_COPY = 0.1;      // share of the vectors that is not copied in rung 4
 const double SHARE = 0.75;         // size of a chunk as a fraction of the elements that have not been copied
 const size_t SMALLEST = 256 << 10; // floats of a vector in a chunk, at least
 const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
@@ -38,7 +36,7 @@ static float *a, *b, *result;             // mapped memory: its address on the h
 static float *map_a, *map_b, *map_result; // and on the device
 static float *dev_a, *dev_b, *partial;
 static double longest; // chain of additions of the last run
-static cudaStream_t streams[3];
+static cudaStream_t streams[2];
 static cudaEvent_t arrived;
 static void make_vectors(void);
 
@@ -192,30 +190,21 @@ static size_t chunk_of(size_t rest) {
     return min_of(max_of((size_t)(SHARE * rest) / 1024 * 1024, SMALLEST), rest);
 }
 
-// Rung 4: a kernel reads the first part of the vectors zero-copy, while the copy engine brings the rest in
-// chunks. Rung 5: the copy engine brings everything. The kernel of a chunk overlaps with the copy of the next
-// one.
-static void divided(double zero_copy) {
-    size_t i = (size_t)(zero_copy * n) / 1024 * 1024;
-    Place place = {0, i > 0 ? FEW_BLOCKS : 0};
-    for (size_t k = i; k < n; k += chunk_of(n - k))
+// Rung 4: the kernel of a chunk overlaps with the copy of the next one.
+static void copied_in_chunks(void) {
+    Place place = {0, 0};
+    for (size_t i = 0; i < n; i += chunk_of(n - i))
         place.all += BLOCKS;
-    longest = fmax(chain(i, FEW_BLOCKS, place.all), chain(n - i, BLOCKS, place.all)); // at most
-    if (i > 0) {
-        dot_finished<float4>
-            <<<FEW_BLOCKS, THREADS, 0, streams[0]>>>(map_a, map_b, i, partial, place, map_result);
-        HANDLE_LAUNCH();
-        place.first = FEW_BLOCKS;
-    }
-    for (size_t count; i < n; i += count, place.first += BLOCKS) {
+    longest = chain(n, BLOCKS, place.all); // at most
+    for (size_t i = 0, count; i < n; i += count, place.first += BLOCKS) {
         count = chunk_of(n - i);
         size_t bytes = count * sizeof(float);
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[1]));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[1]));
-        HANDLE_ERROR(cudaEventRecord(arrived, streams[1]));
-        HANDLE_ERROR(cudaStreamWaitEvent(streams[2], arrived, 0));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[0]));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[0]));
+        HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
+        HANDLE_ERROR(cudaStreamWaitEvent(streams[1], arrived, 0));
         dot_finished<float4>
-            <<<BLOCKS, THREADS, 0, streams[2]>>>(dev_a + i, dev_b + i, count, partial, place, map_result);
+            <<<BLOCKS, THREADS, 0, streams[1]>>>(dev_a + i, dev_b + i, count, partial, place, map_result);
         HANDLE_LAUNCH();
     }
 }
@@ -230,17 +219,16 @@ static const Rung rungs[] = {
     {"book, zero-copy", "kernel reads mapped memory", mapped},
     {"single launch", "132 blocks, last-block reduction", single_launch},
     {"vectorized loads", "float4, 16 blocks", vectors},
-    {"zero-copy and DMA", "a tenth zero-copy, the rest in chunks", [] { divided(ZERO_COPY); }},
-    {"copied in chunks", "no zero-copy, overlap of copies and kernels", [] { divided(0); }},
+    {"copied in chunks", "no zero-copy, overlap of copies and kernels", copied_in_chunks},
     {"pinned copy", "both vectors, no kernel", copy_only, LIMIT},
 };
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(float);
-    HANDLE_ERROR(cudaHostAlloc(&a, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostAlloc(&b, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostAlloc(&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped));
+    bench_malloc_host(&a, bytes, cudaHostAllocMapped);
+    bench_malloc_host(&b, bytes, cudaHostAllocMapped);
+    bench_malloc_host(&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped);
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_result, result, 0));
@@ -249,17 +237,11 @@ int main(int argc, char **argv) {
     bench_malloc(&partial, MOST_BLOCKS * sizeof(float));
     make_vectors();
     for (cudaStream_t &stream : streams)
-        HANDLE_ERROR(cudaStreamCreate(&stream));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
+        bench_stream(&stream);
+    bench_event(&arrived);
 
     bench_run(rungs);
 
-    HANDLE_ERROR(cudaEventDestroy(arrived));
-    for (cudaStream_t stream : streams)
-        HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
-    HANDLE_ERROR(cudaFreeHost(result));
     return bench_finish({pageable_a, pageable_b});
 }
 

@@ -150,7 +150,7 @@ def test_hash_table_ladder(rungs, rng, fill):
         env = {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"}
         rows = rungs("appendix_a/hashtable_ladder", *options, env=env)
         skipped = [row["name"] for row in rows if row["skipped"]]
-        assert len(rows) == 11 and skipped == ([] if load == "0.95" else 2 * ["sorted parts"]), rows
+        assert len(rows) == 10 and skipped == ([] if load == "0.95" else 2 * ["sorted parts"]), rows
         assert {row["data"] for row in rows} == {f"{fill}, load factor {load}"}
 
 
