@@ -638,13 +638,13 @@ int main(int argc, char **argv) {
             load = loads[i];
             make_table();
             fill_keys(fill);
-            bench.data = std::string(fills[fill]) + bench_format(", load factor %g", load);
+            std::string data = std::string(fills[fill]) + bench_format(", load factor %g", load);
             bench.footprint = 2 * elements * sizeof(unsigned) + table_bytes();
             looked_up = false;
-            bench.title = std::to_string(elements) + " keys, build";
+            bench.data = "build, " + data;
             bench_run(builds);
             looked_up = true;
-            bench.title = std::to_string(elements) + " keys, build and look-up of each";
+            bench.data = "build and look-up of each, " + data;
             bench_run(builds_and_lookups);
         }
 
@@ -722,6 +722,7 @@ void settings(int argc, char **argv) {
     lookups.tile_size = tile_threads * ITEMS;
     lookups.tiles = blocks(elements, lookups.tile_size);
     lookups.groups = 1;
+    bench.title = std::to_string(elements) + " keys";
     bench.size = bench.work = elements;
     bench.unit = "Gkeys/s";
     bench.left = [](const std::string &) { // by copy_pairs
