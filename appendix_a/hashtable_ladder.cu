@@ -92,7 +92,6 @@ static unsigned unused_key; // a key that is in no pair
 static void make_table(void);
 static void allocate(void);
 static void fill_keys(int fill);
-static const char *needs_bins(void), *needs_load(void);
 
 // Rung 0, the book's kernel: one lock per bucket. The lanes of a warp insert their keys one after another,
 // because lanes that waited for a lock of another lane of their warp could deadlock.
@@ -564,6 +563,14 @@ static void copy_pairs(void) {
     HANDLE_ERROR(cudaMemsetAsync((char *)table.slots + bytes, 0xff, table_bytes() - bytes));
 }
 
+static const char *needs_bins(void) {
+    return tile_bytes(tile_threads, table.parts) <= shared_bytes ? NULL : "needs fewer keys";
+}
+
+static const char *needs_load(void) {
+    return load > ALMOST_FULL ? needs_bins() : "needs load 0.95";
+}
+
 static const Rung copy = {"copy and fill", "reads the pairs, writes as much as a table", copy_pairs, LIMIT};
 
 static const Rung builds[] = {
@@ -798,14 +805,6 @@ static void allocate(void) {
     bench_malloc(&dev_counts, COUNTERS * sizeof(*dev_counts));
 }
 
-static const char *needs_bins(void) {
-    return tile_bytes(tile_threads, table.parts) <= shared_bytes ? NULL : "needs fewer keys";
-}
-
-static const char *needs_load(void) {
-    return load > ALMOST_FULL ? needs_bins() : "needs load 0.95";
-}
-
 // Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
 // Bins get wrong pairs, which must not reach the table from behind the last pair of a bin.
 static void poison(void) {
@@ -823,8 +822,8 @@ static void poison(void) {
 // must return the index of the first equal key, and the table must hold as many pairs as there are different
 // keys. A larger index than the first fails the test `value <= i` for the first of the equal keys.
 static bool check(const char *name, BenchError *) {
-    unsigned long long counts[COUNTERS], n = elements;
-    HANDLE_ERROR(cudaMemset(dev_counts, 0, sizeof counts));
+    unsigned long long n = elements;
+    HANDLE_ERROR(cudaMemset(dev_counts, 0, COUNTERS * sizeof(*dev_counts)));
     if (built != SLOTS && !looked_up) {
         HANDLE_ERROR(cudaMemset(dev_found, 0, elements * sizeof(unsigned)));
         unsigned lists = built == LISTS_OF_BOOK ? HASH_ENTRIES : buckets;
@@ -838,7 +837,7 @@ static bool check(const char *name, BenchError *) {
                                    table_bytes() / sizeof(Slot), dev_counts);
         HANDLE_LAUNCH();
     }
-    HANDLE_ERROR(cudaMemcpy(counts, dev_counts, sizeof counts, cudaMemcpyDeviceToHost));
+    HostArray<unsigned long long> counts(dev_counts, COUNTERS);
     std::string what = std::string(name) + ": keys found with their values";
     bool ok = check_counts(what.c_str(), &counts[RIGHT], &n, 1);
     const unsigned hash = 0x12345678;

@@ -184,12 +184,8 @@ static unsigned blocks(unsigned threads) {
     return max_of(min_of(2 * multiprocessors, loads / threads), (size >> 31) + 1);
 }
 
-static bool fits_32_bits(void) {
-    return (unsigned long long)size >> 32 == 0;
-}
-
 static const char *needs_32_bits(void) {
-    return fits_32_bits() ? NULL : "needs less than 4 GiB";
+    return size >> 32 ? "needs less than 4 GiB" : NULL;
 }
 
 // Clearing the bins is part of the work.
@@ -207,19 +203,11 @@ static void run_single(void) {
 }
 
 #ifdef HAVE_CUB
-// CUB counts into 32 bits as long as they suffice.
-template <typename T> static void cub_count(T *histo) {
-    bench_cub([=](void *memory, size_t &bytes) {
-        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, histo, BINS + 1, 0, BINS,
+static void run_cub(void) {
+    bench_cub([](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, dev_narrow, BINS + 1, 0, BINS,
                                                    (long long)size);
     });
-}
-
-static void run_cub(void) {
-    if (fits_32_bits())
-        cub_count(dev_narrow);
-    else
-        cub_count(dev_histo);
 }
 #endif
 
@@ -233,7 +221,7 @@ static const Rung rungs[] = {
     {"bins per lane", "no bank conflicts", [] { run(histo_lanes, dev_histo, THREADS, LANE_BYTES); }},
     {"single launch", "the last block to add clears the bins", run_single},
 #ifdef HAVE_CUB
-    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
+    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY, 0, 0, needs_32_bits},
 #endif
 };
 
@@ -295,13 +283,10 @@ static void poison(void) {
 }
 
 static bool check(const char *name, BenchError *) {
-    Count histo[BINS];
-    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof histo, cudaMemcpyDeviceToHost));
-    bool narrow = strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0;
-    if (narrow && fits_32_bits()) {
-        unsigned counts[BINS];
-        HANDLE_ERROR(cudaMemcpy(counts, dev_narrow, sizeof counts, cudaMemcpyDeviceToHost));
-        std::copy(counts, counts + BINS, histo);
+    HostArray<Count> histo(dev_histo, BINS);
+    if (strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0) {
+        HostArray<unsigned> counts(dev_narrow, BINS);
+        std::copy(counts + 0, counts + BINS, histo + 0);
     }
     return check_counts(name, histo, expected, BINS);
 }

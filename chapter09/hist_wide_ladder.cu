@@ -286,7 +286,7 @@ void settings(int argc, char **argv) {
     bench.reads = true;
 }
 
-static unsigned long long expected[BINS];
+static unsigned expected[BINS];
 
 // Fills the input. RANDOM: uniformly distributed values. SKEWED: 65536 u^6 with uniformly distributed u, so
 // small values are frequent, and about one value in six is 0. EQUAL: all values are equal. PAIR: only the two
@@ -323,9 +323,6 @@ static void poison(void) {
 }
 
 static bool check(const char *name, BenchError *) {
-    static unsigned counts[BINS];
-    static unsigned long long histo[BINS];
-    HANDLE_ERROR(cudaMemcpy(counts, dev_histo, sizeof counts, cudaMemcpyDeviceToHost));
-    std::copy(counts, counts + BINS, histo);
-    return check_counts(name, histo, expected, BINS);
+    HostArray<unsigned> histo(dev_histo, BINS);
+    return check_ints(name, (int *)(unsigned *)histo, (int *)expected, BINS);
 }

@@ -127,10 +127,10 @@ static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream
     copy_down(i, count, streams[2]);
 }
 
-static void three_stages(void) {
+template <void (*up)(size_t, size_t, cudaStream_t)> static void equal_chunks(void) {
     result = c;
     for (size_t i = 0; i < n; i += chunk)
-        stages(i, min_of(chunk, n - i), copy_up);
+        stages(i, min_of(chunk, n - i), up);
 }
 
 // Rung 5: the copy engine pauses between two copies. a and b form the two rows of a pitched array, so a
@@ -138,12 +138,6 @@ static void three_stages(void) {
 static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
     HANDLE_ERROR(cudaMemcpy2DAsync(dev_a + i, pitch, a + i, pitch, count * sizeof(int), 2,
                                    cudaMemcpyHostToDevice, stream));
-}
-
-static void pitched_copies(void) {
-    result = c;
-    for (size_t i = 0; i < n; i += chunk)
-        stages(i, min_of(chunk, n - i), copy_both_up);
 }
 
 // Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so the last
@@ -189,8 +183,8 @@ static const Rung rungs[] = {
     {"book, one stream", "asynchronous copies of pinned memory", depth_first<1>},
     {"depth-first issue", "two streams", depth_first<2>},
     {"breadth-first issue", "two streams", breadth_first},
-    {"pipeline", "a stream each for up, kernel, down", three_stages},
-    {"pitched copies", "a and b in one cudaMemcpy2DAsync", pitched_copies},
+    {"pipeline", "a stream each for up, kernel, down", equal_chunks<copy_up>},
+    {"pitched copies", "a and b in one cudaMemcpy2DAsync", equal_chunks<copy_both_up>},
     {"shrinking chunks", "each 0.44 of the rest", shrinking_chunks},
     {"CUDA graph", "one launch of all calls", run_graph},
     {"copies up", "alone", [] { copy_up(0, n, streams[0]); }, LIMIT},

@@ -361,10 +361,6 @@ static const char *needs_shared(size_t tile) {
     return tile <= most ? NULL : "needs more shared memory";
 }
 
-static const char *needs_memory(void) {
-    return needs_shared(tile_bytes());
-}
-
 template <bool match> static void run_8_bits(void) {
     auto scatter =
         bench_shared(with_values ? scatter_8_bits<true, match> : scatter_8_bits<false, match>, tile_bytes());
@@ -585,10 +581,6 @@ static void run_look_back(void) {
         run_look_back_with<ITEMS>();
 }
 
-static const char *needs_keys(void) {
-    return needs_shared(offsetof(Tile<ITEMS>, values));
-}
-
 static size_t scratch_words(void) {
     return max_of(n, PASSES * words_per_pass(FEW));
 }
@@ -631,9 +623,12 @@ static void run_copies(void) {
 static const Rung rungs[] = {
     {"course, one bit", "32 passes: flags, scan, scatter", run_bits},
     {"four bits", "8 passes; counters per thread", run_4_bits},
-    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<true>, needs_memory},
-    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<false>, needs_memory},
-    {"single pass", "decoupled look-back: keys are read once per pass", run_look_back, needs_keys},
+    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<true>,
+     [] { return needs_shared(tile_bytes()); }},
+    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<false>,
+     [] { return needs_shared(tile_bytes()); }},
+    {"single pass", "decoupled look-back: keys are read once per pass", run_look_back,
+     [] { return needs_shared(offsetof(Tile<ITEMS>, values)); }},
 #ifdef HAVE_CUB
     {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
 #endif

@@ -419,18 +419,6 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
     return ok;
 }
 
-// For check(): after poison(), runs the rung `name` once more, for a part of the data whose size leaves a
-// tail. Returns false for a library, which needs no such check.
-template <size_t count> static inline bool bench_again(const Rung (&rungs)[count], const char *name) {
-    const Rung *rung =
-        std::find_if(rungs, rungs + count, [=](const Rung &r) { return r.name == std::string(name); });
-    if (rung == rungs + count || rung->kind != RUNG)
-        return false;
-    poison();
-    rung->run();
-    return true;
-}
-
 // After the last bench_run: checks --kernel, prints the JSON and frees what bench_malloc() and the like have
 // made, and `arrays`, which are host memory. Returns the exit status: failure if a result of a table was
 // wrong, or not `ok`.
