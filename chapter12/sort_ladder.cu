@@ -599,13 +599,6 @@ template <class T> static void cub_sort(void) {
             return cub::DeviceRadixSort::SortKeys(memory, bytes, in, out, (int)n);
         });
 }
-
-static void run_cub(void) {
-    if (is_signed)
-        cub_sort<int>();
-    else
-        cub_sort<unsigned>();
-}
 #endif
 
 // The memory traffic of a sort with four passes: it reads and writes all records four times, and reads the
@@ -630,7 +623,7 @@ static const Rung rungs[] = {
     {"single pass", "decoupled look-back: keys are read once per pass", run_look_back,
      [] { return needs_shared(offsetof(Tile<ITEMS>, values)); }},
 #ifdef HAVE_CUB
-    {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
+    {"CUB", "DeviceRadixSort", [] { is_signed ? cub_sort<int>() : cub_sort<unsigned>(); }, LIBRARY},
 #endif
     {"copies", "the bytes that four passes and a count move", run_copies, LIMIT},
 };
