@@ -11,12 +11,12 @@
  *          lock contention, coalesced access, shared memory, L2 cache, sector, tile, scan
  * Book:    A.2.4 (ladder)
  * Rungs:   builds: 0 book, locks (1024 buckets with a lock each); 1 exchange of the head (lock-free, buckets
- *          as the load factor says); 2 open addressing (64-bit compare-and-swap of key and value);
- *          3 partition first (insertions at the same time go to the L2 cache); 4 parts in shared memory (the
- *          table is written once, in order); 5 sorted parts (places by prefix sums, without a search). With
- *          look-ups: 0 lists (rung 1, then a thread per look-up); 1 open addressing (a look-up reads a
- *          sector); 2 parts in shared memory (faster build, the same look-ups); 3 sorted parts (no long
- *          probe sequences in a full table); 4 sorted look-ups (they find the sectors in the L2 cache)
+ *          as the load factor says); 2 open addressing (64-bit compare-and-swap of key and value); 3 parts in
+ *          shared memory (partition first, then the table is written once, in order); 4 sorted parts (places
+ *          by prefix sums, without a search). With look-ups: 0 lists (rung 1, then a thread per look-up); 1
+ *          open addressing (a look-up reads a sector); 2 parts in shared memory (faster build, the same
+ *          look-ups); 3 sorted parts (no long probe sequences in a full table); 4 sorted look-ups (they find
+ *          the sectors in the L2 cache)
  * Build:   nvcc -o hashtable_ladder appendix_a/hashtable_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
  * Differs: the book's table and the lists of rung 1 keep all pairs of equal keys; open addressing keeps the
@@ -39,7 +39,6 @@
 #include "lock.h"
 
 const unsigned ELEMENTS = 100 * 1024 * 1024 / sizeof(unsigned); // the book's 100 MB of keys
-const unsigned L2_BINS = BENCH_SIZE(256, 16);                   // rung 3
 const unsigned HASH_ENTRIES = 1024;                             // the book's buckets
 
 struct Entry { // of a list
@@ -54,18 +53,17 @@ const unsigned SECTOR = 4;      // slots in 32 bytes, the smallest unit that mem
 const unsigned ITEMS = 16;      // keys per thread in sort_tile()
 const unsigned BUILDERS = 1024; // threads per block of build_parts()
 const unsigned AHEAD = 4;       // pairs that each of them loads before its first insertion
-const float ALMOST_FULL = 0.9f; // load factor from which rung 5 is used
-const unsigned FINER = 8; // sort_lookups() sorts by bins of 1/8 of a group
+const float ALMOST_FULL = 0.9f; // load factor from which rung 4 is used
+const unsigned FINER = 8;       // sort_lookups() sorts by bins of 1/8 of a group
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
-// of one part or, for rung 3, of many parts. Pairs that do not fit in their bin or part are appended to an
-// overflow list, `spill`, which is inserted after the parts have been built. So skewed keys take more time,
-// but no pair is lost.
+// of one part. Pairs that do not fit in their bin or part are appended to an overflow list, `spill`, which is
+// inserted after the parts have been built. So skewed keys take more time, but no pair is lost.
 struct Table {
     Slot *slots;
     unsigned parts, part_sectors, seed;
     Slot *bins, *spill;
-    unsigned bin_count, bin_size, *in_bin, *spilled; // in_bin: pairs per bin, also those that did not fit
+    unsigned bin_size, *in_bin, *spilled; // in_bin: pairs per bin, also those that did not fit
 };
 
 // The last step of the table with look-ups: see sort_lookups().
@@ -83,9 +81,9 @@ static Lock *dev_locks;
 static unsigned long long *dev_counts; // of the check
 static Table table;
 static Lookups lookups;
-static unsigned buckets;                              // number of lists, for this load factor
+static unsigned buckets;      // number of lists, for this load factor
 static unsigned tile_threads; // 1024; fewer with few keys, or where shared memory is small
-static float load;                                    // load factor
+static float load;            // load factor
 static size_t shared_bytes, part_bytes, sector_bytes; // of shared memory: at most, for a part, for a sector
 static int only_fill, only_load;                      // --fill, --load; 0: all
 enum { LISTS_OF_BOOK, LISTS, SLOTS, OTHER };
@@ -96,7 +94,6 @@ static unsigned unused_key; // a key that is in no pair
 static void make_table(void);
 static void allocate(void);
 static void fill_keys(int fill);
-static const char *needs_bins(void), *needs_load(void);
 
 // Rung 0, the book's kernel: one lock per bucket. The lanes of a warp insert their keys one after another,
 // because lanes that waited for a lock of another lane of their warp could deadlock.
@@ -282,31 +279,20 @@ __global__ void __launch_bounds__(1024)
     extern __shared__ Slot shared[];
     size_t first = (size_t)blockIdx.x * blockDim.x * ITEMS;
     unsigned size = min((size_t)blockDim.x * ITEMS, elements - first);
-    Tile tile = sort_tile(shared, keys + first, values + first, size, t.bin_count, t.seed);
+    Tile tile = sort_tile(shared, keys + first, values + first, size, t.parts, t.seed);
     // Now count[bin] becomes an offset: added to a pair's index in the sorted tile, it gives its index in the
     // bin.
-    for (unsigned bin = threadIdx.x; bin < t.bin_count; bin += blockDim.x)
+    for (unsigned bin = threadIdx.x; bin < t.parts; bin += blockDim.x)
         if (tile.count[bin])
             tile.count[bin] = atomicAdd(&t.in_bin[bin], tile.count[bin]) - tile.start[bin];
     __syncthreads();
     for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
         Slot pair = tile.pairs[i];
-        unsigned bin = scale(hash_of(pair), t.bin_count), place = tile.count[bin] + i;
+        unsigned bin = scale(hash_of(pair), t.parts), place = tile.count[bin] + i;
         if (place < t.bin_size)
             t.bins[(size_t)bin * t.bin_size + place] = pair;
         else
             t.spill[atomicAdd(t.spilled, 1)] = pair;
-    }
-}
-
-// Rung 3, second step: a block inserts pairs of one bin as in rung 2. Blocks start in the order of their
-// numbers, so those that run at the same time access a small part of the table, which stays in the L2 cache.
-__global__ void insert_bins(Table t, unsigned blocks_per_bin) {
-    unsigned bin = blockIdx.x / blocks_per_bin;
-    unsigned i = blockIdx.x % blocks_per_bin * blockDim.x + threadIdx.x;
-    if (i < min(t.in_bin[bin], t.bin_size)) {
-        Slot pair = t.bins[(size_t)bin * t.bin_size + i];
-        insert(t, pair, hash_of(pair));
     }
 }
 
@@ -320,7 +306,7 @@ __device__ static void insert_or_spill(const Table &t, Slot *part, Slot pair) {
         t.spill[atomicAdd(t.spilled, 1)] = pair;
 }
 
-// Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
+// Rung 3, second step: a block builds one part in shared memory and writes it once. The first pairs are
 // loaded while the block clears the part.
 __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     extern __shared__ __align__(16) Slot part[];
@@ -371,7 +357,7 @@ __device__ static void find_starts(const unsigned *count, unsigned *start, unsig
     __syncthreads();
 }
 
-// Rung 5, second step: the pairs of a part are sorted by their home sector (counting sort), with gaps where
+// Rung 4, second step: the pairs of a part are sorted by their home sector (counting sort), with gaps where
 // find_starts() leaves them. So no insertion has to search for an empty slot, and look-ups in a table that is
 // almost full meet no long probe sequences (Robin Hood hashing). Of equal keys, which have the same home
 // sector, all but the pair with the smallest value are taken out of the bin; then the part is built once
@@ -425,11 +411,11 @@ __global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
         to[i] = ((TwoSlots *)part)[i];
 }
 
-// The last step of rungs 3 to 5: inserts the pairs of the overflow list. The first pair of a sector is in its
-// first slot, so that slot is tried first.
-__global__ void insert_spill(Table t, bool from_first) {
+// The last step of rungs 3 and 4: inserts the pairs of the overflow list. The first pair of a sector is in
+// its first slot, so that slot is tried first.
+__global__ void insert_spill(Table t) {
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < *t.spilled; i += blockDim.x * gridDim.x)
-        insert(t, t.spill[i], from_first ? 0 : hash_of(t.spill[i]));
+        insert(t, t.spill[i], 0);
 }
 
 // ---- look-ups ----
@@ -531,39 +517,23 @@ static void run_insert(void) {
 
 // The capacity of a bin: the expected number of pairs plus six standard deviations. It is even, so that bins
 // are aligned to 16 bytes.
-static unsigned bin_size(unsigned bins) {
-    double mean = (double)elements / bins;
+static unsigned bin_size(void) {
+    double mean = (double)elements / table.parts;
     return (unsigned)(mean + 6 * sqrt(mean) + 16) / 2 * 2;
 }
 
-static void run_partition(unsigned bins) {
-    table.bin_count = bins;
-    table.bin_size = bin_size(bins);
-    table.spilled = table.in_bin + bins;
-    HANDLE_ERROR(cudaMemsetAsync(table.in_bin, 0, (bins + 1) * sizeof(unsigned)));
-    partition<<<lookups.tiles, tile_threads, tile_bytes(tile_threads, bins)>>>(dev_keys, dev_values, elements,
-                                                                               table);
-    HANDLE_LAUNCH();
-}
-
-static void run_l2(void) {
-    run_partition(L2_BINS);
-    HANDLE_ERROR(cudaMemsetAsync(table.slots, 0xff, table_bytes()));
-    unsigned per_bin = blocks(table.bin_size, 256);
-    insert_bins<<<L2_BINS * per_bin, 256>>>(table, per_bin);
-    HANDLE_LAUNCH();
-    insert_spill<<<256, 256>>>(table, false);
-    HANDLE_LAUNCH();
-    built = SLOTS;
-}
-
-// sorted: with rung 5, for a table that is almost full; otherwise rung 4 takes less time.
+// sorted: with rung 4, for a table that is almost full; otherwise rung 3 takes less time.
 static void run_parts(bool sorted) {
-    run_partition(table.parts);
+    table.bin_size = bin_size();
+    table.spilled = table.in_bin + table.parts;
+    HANDLE_ERROR(cudaMemsetAsync(table.in_bin, 0, (table.parts + 1) * sizeof(unsigned)));
+    size_t tile = tile_bytes(tile_threads, table.parts);
+    partition<<<lookups.tiles, tile_threads, tile>>>(dev_keys, dev_values, elements, table);
+    HANDLE_LAUNCH();
     auto kernel = sorted ? build_sorted : build_parts;
     kernel<<<table.parts, BUILDERS, table.part_sectors * sector_bytes>>>(table);
     HANDLE_LAUNCH();
-    insert_spill<<<256, 256>>>(table, true);
+    insert_spill<<<256, 256>>>(table);
     HANDLE_LAUNCH();
     built = SLOTS;
 }
@@ -595,6 +565,14 @@ static void copy_pairs(void) {
     size_t bytes = 2 * elements * sizeof(unsigned);
     HANDLE_ERROR(cudaMemcpyAsync(table.slots, dev_keys, bytes, cudaMemcpyDeviceToDevice));
     HANDLE_ERROR(cudaMemsetAsync((char *)table.slots + bytes, 0xff, table_bytes() - bytes));
+}
+
+static const char *needs_bins(void) {
+    return tile_bytes(tile_threads, table.parts) <= shared_bytes ? NULL : "needs fewer keys";
+}
+
+static const char *needs_load(void) {
+    return load > ALMOST_FULL ? needs_bins() : "needs load 0.95";
 }
 
 static const Rung copy = {"copy and fill", "reads the pairs, writes as much as a table", copy_pairs, LIMIT};
@@ -636,11 +614,9 @@ static const Rung builds[] = {
     {"book, locks", "1024 buckets with a lock each", run_book},
     {"exchange of the head", "lock-free, buckets as the load factor says", run_push},
     {"open addressing", "64-bit compare-and-swap of key and value", run_insert},
-    {"partition first", "insertions at the same time go to the L2 cache", run_l2, RUNG, 0, 0, needs_bins},
-    {"parts in shared memory", "the table is written once, in order", [] { run_parts(false); }, RUNG, 0, 0,
-     needs_bins},
-    {"sorted parts", "places by prefix sums, without a search", [] { run_parts(true); }, RUNG, 0, 0,
-     needs_load},
+    {"parts in shared memory", "partition first, then the table is written once, in order",
+     [] { run_parts(false); }, needs_bins},
+    {"sorted parts", "places by prefix sums, without a search", [] { run_parts(true); }, needs_load},
 #ifdef HAVE_CUCO
     cuco_single,
     cuco_pair,
@@ -651,12 +627,12 @@ static const Rung builds[] = {
 static const Rung builds_and_lookups[] = {
     {"lists", "rung 1, then a thread per look-up", [] { run_push(), find_each(); }},
     {"open addressing", "a look-up reads a sector", [] { run_insert(), find_each(); }},
-    {"parts in shared memory", "faster build, the same look-ups", [] { run_parts(false), find_each(); }, RUNG,
-     0, 0, needs_bins},
-    {"sorted parts", "no long probe sequences in a full table", [] { run_parts(true), find_each(); }, RUNG, 0,
-     0, needs_load},
+    {"parts in shared memory", "faster build, the same look-ups", [] { run_parts(false), find_each(); },
+     needs_bins},
+    {"sorted parts", "no long probe sequences in a full table", [] { run_parts(true), find_each(); },
+     needs_load},
     {"sorted look-ups", "they find the sectors in the L2 cache",
-     [] { run_parts(load > ALMOST_FULL), find_sorted(); }, RUNG, 0, 0, needs_bins},
+     [] { run_parts(load > ALMOST_FULL), find_sorted(); }, needs_bins},
 #ifdef HAVE_CUCO
     cuco_single,
     cuco_pair,
@@ -683,13 +659,13 @@ int main(int argc, char **argv) {
             load = loads[i];
             make_table();
             fill_keys(fill);
-            bench.data = std::string(fills[fill]) + bench_format(", load factor %g", load);
+            std::string data = std::string(fills[fill]) + bench_format(", load factor %g", load);
             bench.footprint = 2 * elements * sizeof(unsigned) + table_bytes();
             looked_up = false;
-            bench.title = std::to_string(elements) + " keys, build";
+            bench.data = "build, " + data;
             bench_run(builds);
             looked_up = true;
-            bench.title = std::to_string(elements) + " keys, build and look-up of each";
+            bench.data = "build and look-up of each, " + data;
             bench_run(builds_and_lookups);
         }
 
@@ -762,7 +738,7 @@ void settings(int argc, char **argv) {
         tile_threads /= 2;
     for (auto kernel : {(const void *)partition, (const void *)sort_lookups, (const void *)build_parts,
                         (const void *)build_sorted, (const void *)put_in_order})
-        HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+        bench_shared(kernel, shared_bytes);
     table.seed = random_bits();
     size_t per_key = 3 * sizeof(unsigned) + sizeof(Entry) + sizeof(Entry *) / LEAST_LOAD +
                      sizeof(Slot) * (1 / LEAST_LOAD + 2) + 6;
@@ -770,6 +746,7 @@ void settings(int argc, char **argv) {
     lookups.tile_size = tile_threads * ITEMS;
     lookups.tiles = blocks(elements, lookups.tile_size);
     lookups.groups = 1;
+    bench.title = std::to_string(elements) + " keys";
     bench.size = bench.work = elements;
     bench.unit = "Gkeys/s";
     bench.left = [](const std::string &) { // by copy_pairs
@@ -818,7 +795,7 @@ static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);
     size_t l2 = BENCH_SIZE(max_of(bench_device()->prop.l2CacheSize, 1 << 20), 1 << 16);
-    size_t counters = load > ALMOST_FULL ? 2 * sizeof(unsigned) : 0; // of a sector, in rung 5
+    size_t counters = load > ALMOST_FULL ? 2 * sizeof(unsigned) : 0; // of a sector, in rung 4
     sector_bytes = SECTOR * sizeof(Slot) + counters;
     double least = 25 * load / ((1 - load) * (1 - load)); // slots of a part
     table.parts = max_of(
@@ -832,8 +809,7 @@ static void make_table(void) {
 static void allocate(void) {
     load = LEAST_LOAD;
     make_table();
-    size_t in_parts = (size_t)table.parts * bin_size(table.parts),
-           in_l2 = (size_t)L2_BINS * bin_size(L2_BINS), bytes = elements * sizeof(unsigned);
+    size_t bytes = elements * sizeof(unsigned);
     bench_malloc(&dev_keys, 2 * bytes);
     dev_values = dev_keys + elements;
     bench_malloc(&dev_found, bytes);
@@ -841,21 +817,13 @@ static void allocate(void) {
     bench_malloc(&dev_heads, max_of(buckets, HASH_ENTRIES) * sizeof(Entry *));
     bench_malloc(&dev_locks, HASH_ENTRIES * sizeof(Lock));
     bench_malloc(&table.slots, table_bytes());
-    bench_malloc(&table.bins, max_of(in_parts, in_l2) * sizeof(Slot));
+    bench_malloc(&table.bins, (size_t)table.parts * bin_size() * sizeof(Slot));
     bench_malloc(&table.spill, elements * sizeof(Slot));
-    bench_malloc(&table.in_bin, (max_of(table.parts, L2_BINS) + 1) * sizeof(unsigned)); // and spilled
+    bench_malloc(&table.in_bin, (table.parts + 1) * sizeof(unsigned)); // and spilled
     bench_malloc(&lookups.sorted, bytes);
     bench_malloc(&lookups.places, elements * sizeof(unsigned short));
     bench_malloc(&lookups.starts, (size_t)lookups.tiles * lookups.groups * sizeof(unsigned));
     bench_malloc(&dev_counts, COUNTERS * sizeof(*dev_counts));
-}
-
-static const char *needs_bins(void) {
-    return tile_bytes(tile_threads, max_of(table.parts, L2_BINS)) <= shared_bytes ? NULL : "needs fewer keys";
-}
-
-static const char *needs_load(void) {
-    return load > ALMOST_FULL ? needs_bins() : "needs load 0.95";
 }
 
 // Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
@@ -865,7 +833,7 @@ static void poison(void) {
     HANDLE_ERROR(cudaMemset(table.slots, 0xff, table_bytes()));
     HANDLE_ERROR(cudaMemset2D(table.slots, SECTOR * sizeof(Slot), 0x5a, sizeof(Slot),
                               (size_t)table.parts * table.part_sectors));
-    HANDLE_ERROR(cudaMemset(table.bins, 0x5a, (size_t)table.parts * bin_size(table.parts) * sizeof(Slot)));
+    HANDLE_ERROR(cudaMemset(table.bins, 0x5a, (size_t)table.parts * bin_size() * sizeof(Slot)));
     HANDLE_ERROR(cudaMemset(dev_heads, 0xff, max_of(buckets, HASH_ENTRIES) * sizeof(Entry *)));
     HANDLE_ERROR(cudaMemset(dev_pool, 0xff, elements * sizeof(Entry)));
     HANDLE_ERROR(cudaMemset(dev_found, 0xff, elements * sizeof(unsigned)));
@@ -875,8 +843,8 @@ static void poison(void) {
 // must return the index of the first equal key, and the table must hold as many pairs as there are different
 // keys. A larger index than the first fails the test `value <= i` for the first of the equal keys.
 static bool check(const char *name, BenchError *) {
-    unsigned long long counts[COUNTERS], n = elements;
-    HANDLE_ERROR(cudaMemset(dev_counts, 0, sizeof counts));
+    unsigned long long n = elements;
+    HANDLE_ERROR(cudaMemset(dev_counts, 0, COUNTERS * sizeof(*dev_counts)));
     if (built <= LISTS && !looked_up) {
         HANDLE_ERROR(cudaMemset(dev_found, 0, elements * sizeof(unsigned)));
         unsigned lists = built == LISTS_OF_BOOK ? HASH_ENTRIES : buckets;
@@ -890,7 +858,7 @@ static bool check(const char *name, BenchError *) {
                                    table_bytes() / sizeof(Slot), dev_counts);
         HANDLE_LAUNCH();
     }
-    HANDLE_ERROR(cudaMemcpy(counts, dev_counts, sizeof counts, cudaMemcpyDeviceToHost));
+    HostArray<unsigned long long> counts(dev_counts, COUNTERS);
     std::string what = std::string(name) + ": keys found with their values";
     bool ok = check_counts(what.c_str(), &counts[RIGHT], &n, 1);
     const unsigned hash = 0x12345678;

@@ -25,7 +25,8 @@ import sys
 import tempfile
 
 import results as recorded
-from results import ROOT, Problem, check_writable, shown, slug, summary, work
+from report import cells
+from results import ROOT, Problem, check_writable, groups, shown, slug, work
 
 from programs import read_programs  # noqa: E402
 from run import BIN, execute, reason_of  # noqa: E402
@@ -216,6 +217,14 @@ def compare(program, old, new):
     return len(both), len(moved)
 
 
+def summarize(program, block):
+    """Prints one line for each group."""
+    for name, group in groups(block["rows"]).items():
+        if row := cells(program, block, name, group, True):
+            factors = [f"{row[key]} {key}" for key in ("× book", "× library", "of limit") if row[key] != "–"]
+            say(f"{program}: {name}: " + ", ".join([row["fastest rung"], *factors]))
+
+
 def record(results, device, back_end, program, block, known):
     """Adds the record of a program to the results of the device, or replaces the older one. Removes the records of programs
     that no longer exist."""
@@ -266,8 +275,7 @@ def main(*programs):
             rows, moved = rows + here[0], moved + here[1]
         else:
             path = record(results, device, back_end, program, block, known)
-        for line in summary(block["rows"]):
-            say(f"{program}: {line}")
+        summarize(program, block)
         return path
 
     status, recording = campaign("ladders", programs, one)

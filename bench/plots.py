@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plots of recorded results, with matplotlib: the rate of each rung over the size, or bars if there is one size."""
+"""Plots of recorded results, with matplotlib: the rate of each rung over the size."""
 import html
 import io
 import logging
@@ -15,7 +15,7 @@ from results import duration, ends, largest, rate, times, topic, work  # noqa: E
 
 PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
 LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
-# The same colours in a dark scheme. In both schemes lines and bars have a contrast of at least 3 to the background, text 4.5.
+# The same colours in a dark scheme. In both schemes lines have a contrast of at least 3 to the background, text 4.5.
 DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c"}
 DARK.update(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))
 LIMIT, LIMITS = " (limit)", ("limit", "alone")
@@ -49,14 +49,8 @@ def counted(row):
 
 def panels(rows):
     """The panels of a plot as (data set, rows): a panel has the sizes of a data set that have the same rungs."""
-    works, names, found = {}, {}, {}
-    for row in rows:
-        works.setdefault((row["size"], row["data"]), set()).add(row["title"])
-
-    def case(row):  # a program may compute several things from the same data
-        several = len(works[row["size"], row["data"]]) > 1
-        return work(row) if several else row["data"], row["unit"]
-
+    names, found = {}, {}
+    case = lambda row: (row["data"], row["unit"])  # noqa: E731
     for row in rows:
         if row["kind"] == "rung":
             names.setdefault((case(row), row["size"]), []).append(row["name"])
@@ -172,37 +166,6 @@ def draw_lines(axes, lines, prefix):
             axes.annotate(name, point, (x, 5), textcoords="offset points", color=INK, ha=side)
 
 
-def draw_bars(axes, lines, prefix):
-    """Draws a single size as bars. Limits have only an outline, and a dotted line across the rungs shows the slowest."""
-    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind not in LIMITS] + [1e-9])
-    # If a limit is much faster than the rungs, its bar is cut at the edge; otherwise the other bars would be too short.
-    longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
-    edge = longest * 1.35
-    for y, ((kind, number, name, rows), style) in enumerate(zip(lines, styles(lines))):
-        row, end = rows[0], rows[0]["rate"] or 0
-        text = f"{rate(row)}, {duration(row['median_ms'])}" if end else row["skipped"] or "too fast"
-        far = end > 4 * own
-        if end:
-            look = {
-                "height": 0.62,
-                "color": {"rung": style["color"], "limit": "none", "alone": "none"}.get(kind, PAPER),
-            }
-            look.update(edgecolor=style["color"], linestyle=":" if kind in LIMITS else "-")
-            hatch = "////" if kind in ("library", "inaccurate") else None
-            bar = axes.barh(y, min(end, edge), hatch=hatch, **look)
-            bar[0].set_gid(f"{prefix}{kind}-{number}")
-        if name.endswith(LIMIT) and end and not far:
-            axes.plot([end, end], [-0.6, y - 0.31], color=INK, linestyle=":", linewidth=1.5, zorder=0.5)
-        x, side = (edge - longest * 0.01, "right") if far else (end + longest * 0.01, "left")
-        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
-        axes.text(x, y, text + " →" * far, ha=side, va="center", color=INK, bbox=box)
-    axes.set_yticks(range(len(lines)), [name for _, _, name, _ in lines])
-    axes.set_ylim(len(lines) - 0.4, -0.7)
-    axes.set_xlim(0, edge)
-    axes.set_xlabel(lines[0][3][0]["unit"])
-    axes.tick_params(axis="y", length=0)
-
-
 def draw_errors(axes, lines, prefix):
     """Draws the error of the largest size over its time: the nearer to the lower left corner, the better."""
     points = []
@@ -275,28 +238,21 @@ def finish(figure, title, description):
 def draw(program, rows):
     """The plot of a program, as SVG: one panel for each data set, one above the other."""
     prepare(program)
-    parts = []  # (title, lines, function, height, left, width)
+    parts = []  # (title, lines, function, height, width)
     for data, panel in panels(rows):
         lines = lines_of(panel)
-        several = len({row["size"] for row in panel}) > 1
-        texts = [why_not(name, rows) if several else name for _, _, name, rows in lines]
-        longest = 0.0085 * max(map(len, texts))
-        if several:
-            place = max(3.0, 0.19 * len(lines) + 0.6), 0.1, 0.84 - longest
-            parts.append((topic(program) + (f": {data}" if data else ""), lines, draw_lines, *place))
-        else:
-            left = max(0.12, 0.02 + longest)
-            place = 0.28 * len(lines) + 0.2, left, 0.97 - left
-            parts.append((f"{topic(program)}: {work(panel[0])}", lines, draw_bars, *place))
+        width = 0.84 - 0.0085 * max(len(why_not(name, rows)) for _, _, name, rows in lines)
+        title = topic(program) + (f": {data}" if data else "")
+        parts.append((title, lines, draw_lines, max(3.0, 0.19 * len(lines) + 0.6), width))
     inexact = [line for line in lines_of(panels(largest(rows))[0][1]) if line[3][-1]["rms_error"]]
     if any(kind == "inaccurate" for kind, *_ in inexact):
         longest = 0.0085 * max(len(name) for _, _, name, _ in inexact)
         title = f"{topic(program)}, error and time: {work(inexact[0][3][-1])}"
-        parts.append((title, inexact, draw_errors, 3.0, 0.1, 0.84 - longest))
+        parts.append((title, inexact, draw_errors, 3.0, 0.84 - longest))
     top = total = sum(part[3] + 0.9 for part in parts)
     figure = pyplot.figure(figsize=(8, total))
-    for i, (title, lines, drawing, height, left, width) in enumerate(parts):
-        axes = figure.add_axes((left, (top - 0.3 - height) / total, width, height / total))
+    for i, (title, lines, drawing, height, width) in enumerate(parts):
+        axes = figure.add_axes((0.1, (top - 0.3 - height) / total, width, height / total))
         top -= height + 0.9
         axes.set_title(title, loc="left", fontsize=min(10, 700 / len(title)))
         axes.grid(drawing is draw_lines, axis="y")

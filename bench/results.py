@@ -262,19 +262,6 @@ def crossover(rows):
     return found
 
 
-def summary(rows):
-    """One line for each group, for the terminal."""
-    for name, group in groups(rows).items():
-        book, best, library, _ = ends(group)
-        if best:
-            parts = [f"{best['number']} {best['name']} {duration(best['median_ms'])}, {rate(best)}"]
-            parts += [f"{times(best['times_book'])} × book"] if book and best["times_book"] else []
-            parts += [f"{times(best['times_library'])} × {library['name']}"] if library else []
-            compared = best["of_limit"] is not None
-            parts += [f"{share(best['of_limit'])} of the limit"] if compared else []
-            yield f"{name}: " + ", ".join(parts)
-
-
 # ---- plots ----
 
 

@@ -110,10 +110,9 @@ static const char *four_need(void) {
 
 static const Rung rungs[] = {
     {"book", "16 x 16 threads", run_book},
-    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors<false>, size); }, RUNG, 0, 0,
-     four_need},
-    {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<true>, size); }, RUNG, 0, 0, four_need},
-    {"symmetry", "two rows at once", [] { run(kernel_mirror, centre + 1); }, RUNG, 0, 0, four_need},
+    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors<false>, size); }, four_need},
+    {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<true>, size); }, four_need},
+    {"symmetry", "two rows at once", [] { run(kernel_mirror, centre + 1); }, four_need},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
      LIMIT},
 };

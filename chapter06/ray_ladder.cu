@@ -9,10 +9,10 @@
  * Terms:   constant memory, global memory, ray tracing, culling, warp vote, warp shuffle, tile,
  *          vectorized store, coarsening, shared memory, launch overhead, L2 cache
  * Book:    6.2.3 (ladder)
- * Rungs:   0 book, constant memory (16 x 16 threads); 1 book, global memory (16 x 16 threads); 2 constant,
- *          32 x 32 (larger blocks); 3 global, 32 x 32 (larger blocks); 4 vectorized stores (four pixels per
- *          thread); 5 culling (a tile per warp); 6 list per block (in shared memory); 7 hidden spheres
- *          (behind one that covers a tile); 8 four tiles per warp (culled together)
+ * Rungs:   0 book, constant memory (16 x 16 threads); 1 book, global memory (16 x 16 threads); 2 vectorized
+ *          stores (four pixels per thread); 3 culling (a tile per warp); 4 list per block (in shared memory);
+ *          5 hidden spheres (behind one that covers a tile); 6 four tiles per warp (culled together, in large
+ *          pictures)
  * Build:   nvcc -o ray_ladder chapter06/ray_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_ladder --size 1024
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
@@ -38,14 +38,14 @@ struct Screen {
     __device__ float at(float k) const { return (k - half) * unit; }
 };
 
-__constant__ Sphere s[MAX_SPHERES]; // of rungs 0 and 2
+__constant__ Sphere s[MAX_SPHERES]; // of rung 0
 static Sphere *dev_spheres;         // of the others
 static Sphere host_spheres[MAX_SPHERES];
 static unsigned char *dev_bitmap;
 static unsigned char *bitmap, *book, *drawn; // host: of a rung, of the book's kernel, the reference
 static bool make_reference(void);
 
-// Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
+// Rungs 0 and 1, the book's kernel. All threads of a warp read the same sphere at the same time. The book
 // found constant memory up to 50 % faster than global memory; today the L1 cache serves such reads of global
 // memory too. Loads from constant memory go through another unit of the multiprocessor, which on an H200 is
 // busy for 96 % of the time of rung 0, and limits it (docs/book-vs-today.md).
@@ -91,7 +91,7 @@ __device__ static float root(float x) {
     return fmaf(fmaf(-y, y, x), 0.5f * inverse, y);
 }
 
-// Rung 4: a thread has four pixels of a row, which share the loads of a sphere and are written with one store
+// Rung 2: a thread has four pixels of a row, which share the loads of a sphere and are written with one store
 // of 16 bytes. The color is computed once, for the nearest sphere. The lanes of a warp draw a tile of
 // TILE * 4 x 32 / TILE pixels.
 struct Rays {
@@ -178,7 +178,7 @@ __global__ void kernel_vectors(uint4 *ptr, const Sphere *s, int spheres, Screen 
     rays.draw(ptr, s);
 }
 
-// Rung 5: culling. A sphere can be in a tile only if the point of the tile that is nearest to its center is
+// Rung 3: culling. A sphere can be in a tile only if the point of the tile that is nearest to its center is
 // within its radius. Each lane tests a different sphere, the warp vote __ballot_sync() tells all lanes which
 // spheres touch the tile, and warp shuffles broadcast those from the lanes that have loaded them.
 struct Ball {
@@ -221,7 +221,7 @@ __device__ static float warp_max(float x) {
 // Draws the tiles of a warp, which lie one above the other; (x, y) is the lower left pixel of the lowest one.
 // Only `count` spheres can be visible in them, and load(i) returns number i of these.
 //
-// Rung 7: if one sphere covers all pixels, spheres that are behind it everywhere are hidden.
+// Rung 5: if one sphere covers all pixels, spheres that are behind it everywhere are hidden.
 template <bool hide, unsigned tiles, class Load>
 __device__ static void draw_tiles(uint4 *ptr, const Sphere *s, unsigned x, unsigned y, const Screen &screen,
                                   int count, Load load) {
@@ -271,11 +271,11 @@ __global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen 
                          screen, spheres, [=](int i) { return ball(s, i); });
 }
 
-// Rungs 6 to 8: with many spheres the culling itself takes most of the time. The threads of a block together
+// Rungs 4 to 6: with many spheres the culling itself takes most of the time. The threads of a block together
 // cull for all its tiles, and append the spheres that touch them to a list in shared memory. Then each warp
 // culls only this list.
 //
-// Rung 8: a warp culls once for several tiles.
+// Rung 6: a warp culls once for several tiles.
 template <bool hide, unsigned tiles>
 __global__ void __launch_bounds__(32 * WARPS)
     kernel_list(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
@@ -296,44 +296,53 @@ __global__ void __launch_bounds__(32 * WARPS)
                             [=](int i) { return list[i]; });
 }
 
-static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int), unsigned side) {
-    dim3 blocks((size - 1) / side + 1, (size - 1) / side + 1), threads(side, side);
+static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int)) {
+    dim3 blocks((size - 1) / 16 + 1, (size - 1) / 16 + 1), threads(16, 16);
     kernel<<<blocks, threads>>>(dev_bitmap, size, dev_spheres, spheres);
     HANDLE_LAUNCH();
 }
 
-// Launches a kernel whose blocks have `warps` warps with `tiles` tiles each, `across` tiles side by side.
+// The grid of a kernel whose blocks have `warps` warps with `tiles` tiles each, `across` tiles side by side
+static dim3 blocks_of(unsigned across, unsigned warps, unsigned tiles) {
+    unsigned width = across * TILE * 4, height = warps / across * tiles * (32 / TILE);
+    return dim3((size - 1) / width + 1, (size - 1) / height + 1);
+}
+
 static void run(void (*kernel)(uint4 *, const Sphere *, int, Screen), unsigned across, unsigned warps,
                 unsigned tiles = 1) {
-    unsigned width = across * TILE * 4, height = warps / across * tiles * (32 / TILE);
-    dim3 blocks((size - 1) / width + 1, (size - 1) / height + 1), threads(32, warps);
-    kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, dev_spheres, spheres,
-                                {(unsigned)size, size / 2.0f, DIM / (float)size});
+    kernel<<<blocks_of(across, warps, tiles), dim3(32, warps)>>>(
+        (uint4 *)dev_bitmap, dev_spheres, spheres, {(unsigned)size, size / 2.0f, DIM / (float)size});
     HANDLE_LAUNCH();
+}
+
+// In a small picture four tiles per warp would leave fewer than two blocks per multiprocessor: there a warp
+// has one, as in rung 5.
+static void run_four_tiles(void) {
+    dim3 blocks = blocks_of(ACROSS, WARPS, 4);
+    if (blocks.x * blocks.y < 2u * device_attribute(cudaDevAttrMultiProcessorCount))
+        run(kernel_list<true, 1>, ACROSS, WARPS);
+    else
+        run(kernel_list<true, 4>, ACROSS, WARPS, 4);
 }
 
 static const char *four_need(void) {
     return size % 4 ? "needs a size that is a multiple of 4" : NULL;
 }
 
-// With up to 32 spheres rung 5 tests one per lane, so a list for the block would save nothing.
+// With up to 32 spheres rung 3 tests one per lane, so a list for the block would save nothing.
 static const char *list_needs(void) {
     return four_need() ? four_need() : spheres <= 32 ? "needs more than 32 spheres" : NULL;
 }
 
 static const Rung rungs[] = {
-    {"book, constant memory", "16 x 16 threads", [] { run_book(kernel, 16); }},
-    {"book, global memory", "16 x 16 threads", [] { run_book(kernel_global, 16); }},
-    {"constant, 32 x 32", "larger blocks", [] { run_book(kernel, 32); }},
-    {"global, 32 x 32", "larger blocks", [] { run_book(kernel_global, 32); }},
-    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors, 1, 4); }, RUNG, 0, 0, four_need},
-    {"culling", "a tile per warp", [] { run(kernel_culling, 1, 4); }, RUNG, 0, 0, four_need},
-    {"list per block", "in shared memory", [] { run(kernel_list<false, 1>, ACROSS, WARPS); }, RUNG, 0, 0,
-     list_needs},
+    {"book, constant memory", "16 x 16 threads", [] { run_book(kernel); }},
+    {"book, global memory", "16 x 16 threads", [] { run_book(kernel_global); }},
+    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors, 1, 4); }, four_need},
+    {"culling", "a tile per warp", [] { run(kernel_culling, 1, 4); }, four_need},
+    {"list per block", "in shared memory", [] { run(kernel_list<false, 1>, ACROSS, WARPS); }, list_needs},
     {"hidden spheres", "behind one that covers a tile", [] { run(kernel_list<true, 1>, ACROSS, WARPS); },
-     RUNG, 0, 0, list_needs},
-    {"four tiles per warp", "culled together", [] { run(kernel_list<true, 4>, ACROSS, WARPS, 4); }, RUNG, 0,
-     0, list_needs},
+     list_needs},
+    {"four tiles per warp", "culled together, in large pictures", run_four_tiles, list_needs},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
      LIMIT},
 };
@@ -350,14 +359,11 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_spheres, sizeof host_spheres);
 
     bool ok = true, one = spheres > 0;
-    for (int count : counts) {
-        if (!one)
-            spheres = count;
+    for (int i = 0; i < (one ? 1 : 2); i++) {
+        spheres = one ? spheres : counts[i];
         bench.data = std::to_string(spheres) + " spheres";
         ok = make_reference() && ok;
         bench_run(rungs);
-        if (one)
-            break;
     }
 
     return bench_finish({bitmap, book, drawn}, ok);
@@ -393,7 +399,7 @@ static bool make_reference(void) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, host_spheres, sizeof(Sphere) * spheres));
     HANDLE_ERROR(cudaMemcpy(dev_spheres, host_spheres, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
     draw_spheres(drawn, host_spheres);
-    run_book(kernel, 16);
+    run_book(kernel);
     HANDLE_ERROR(cudaMemcpy(book, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
     return check_value("at least one sphere", spheres > 0, true, 0) && check_against("book", book, drawn);
 }

@@ -9,10 +9,9 @@
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
  *          shared memory, lane, launch overhead, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
- * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 global, 64-bit bins (for 4
- *          GiB and more); 2 book, shared atomics (privatization: bins per block); 3 shared, 64-bit bins
- *          (only the global bins have 64 bits); 4 vectorized loads (uint4, 1024 threads per block); 5 bins
- *          per warp (no contention between warps); 6 bins per lane (no bank conflicts); 7 single launch (the
+ * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 book, shared atomics
+ *          (privatization: bins per block); 2 vectorized loads (uint4, 1024 threads per block); 3 bins per
+ *          warp (no contention between warps); 4 bins per lane (no bank conflicts); 5 single launch (the
  *          last block to add clears the bins)
  * Build:   nvcc -o hist_ladder chapter09/hist_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_ladder --size 1G
@@ -32,8 +31,8 @@
 
 typedef unsigned long long Count;
 
-const unsigned THREADS = 1024;       // per block, from rung 4 on
-const unsigned LANES = 32, SETS = 2; // of rung 6: copies of the bins per set, sets of copies
+const unsigned THREADS = 1024;       // per block, from rung 2 on
+const unsigned LANES = 32, SETS = 2; // of rung 4: copies of the bins per set, sets of copies
 
 size_t size = 100 * 1024 * 1024; // --size
 static unsigned char *dev_buffer;
@@ -44,17 +43,16 @@ static int only;                 // --fill: 0: all data sets, else data_sets[onl
 static const int data_sets[] = {RANDOM, SKEWED, EQUAL};
 static void count_on_host(const unsigned char *buffer);
 
-// Rung 0, the book's first kernel: one atomic addition in global memory per byte. The bins have 32 bits;
-// those of rung 1 have 64.
-template <class Bin> __global__ void histo_global(const unsigned char *buffer, size_t size, Bin *histo) {
+// Rung 0, the book's first kernel: one atomic addition in global memory per byte.
+__global__ void histo_global(const unsigned char *buffer, size_t size, unsigned *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
-        atomicAdd(&histo[buffer[i]], (Bin)1);
+        atomicAdd(&histo[buffer[i]], 1);
 }
 
-// Rung 2, the book's second kernel: privatization. Each block counts into bins of its own in shared memory,
-// where only the threads of the block contend. Rung 3 adds them to bins of 64 bits.
-template <class Bin> __global__ void histo_shared(const unsigned char *buffer, size_t size, Bin *histo) {
+// Rung 1, the book's second kernel: privatization. Each block counts into bins of its own in shared memory,
+// where only the threads of the block contend.
+__global__ void histo_shared(const unsigned char *buffer, size_t size, unsigned *histo) {
     __shared__ unsigned temp[BINS];
     temp[threadIdx.x] = 0;
     __syncthreads();
@@ -62,7 +60,7 @@ template <class Bin> __global__ void histo_shared(const unsigned char *buffer, s
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
         atomicAdd(&temp[buffer[i]], 1);
     __syncthreads();
-    atomicAdd(&histo[threadIdx.x], (Bin)temp[threadIdx.x]);
+    atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
 }
 
 // Index of a byte of the tail after the last uint4, which the first threads of the grid count: up to 15
@@ -78,7 +76,7 @@ __device__ static void count_word(unsigned *bins, unsigned word) {
     atomicAdd(&bins[word >> 24], 1);
 }
 
-// Rungs 4 and 5: one load brings 16 bytes. With one copy of the bins per warp, only the lanes of a warp
+// Rungs 2 and 3: one load brings 16 bytes. With one copy of the bins per warp, only the lanes of a warp
 // contend; at the end one thread per bin adds the copies.
 template <int copies> __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *histo) {
     __shared__ unsigned temp[copies][BINS];
@@ -105,7 +103,7 @@ template <int copies> __global__ void histo_vectors(const unsigned char *buffer,
     }
 }
 
-// Rung 6: one copy of the bins per lane. Bin b of lane l is word l of row b, which lies in bank l. So the
+// Rung 4: one copy of the bins per lane. Bin b of lane l is word l of row b, which lies in bank l. So the
 // lanes of a warp access different banks, whatever the data: no bank conflicts and no contention within
 // the warp. A row has two sets of 32 words, for even and for odd warps, which makes it 256 bytes long. The
 // address of a counter is therefore byte << 8 | offset, where `offset` is fixed for the thread:
@@ -160,7 +158,7 @@ __global__ void __launch_bounds__(THREADS)
         atomicAdd(&histo[threadIdx.x / 4], sum);
 }
 
-// Rung 7: a single launch, without a memset before it. The blocks add their sums to bins that are 0 before
+// Rung 5: a single launch, without a memset before it. The blocks add their sums to bins that are 0 before
 // and after each launch. The upper 16 bits of such a bin count the blocks that have added to it. The value
 // that atomicAdd() returns tells the last block that it is the last: it writes the result and clears the bin.
 const int BLOCKS_SHIFT = 48;
@@ -186,12 +184,8 @@ static unsigned blocks(unsigned threads) {
     return max_of(min_of(2 * multiprocessors, loads / threads), (size >> 31) + 1);
 }
 
-static bool fits_32_bits(void) {
-    return (unsigned long long)size >> 32 == 0;
-}
-
 static const char *needs_32_bits(void) {
-    return fits_32_bits() ? NULL : "needs less than 4 GiB";
+    return size >> 32 ? "needs less than 4 GiB" : NULL;
 }
 
 // Clearing the bins is part of the work.
@@ -209,36 +203,25 @@ static void run_single(void) {
 }
 
 #ifdef HAVE_CUB
-// CUB counts into 32 bits as long as they suffice.
-template <typename T> static void cub_count(T *histo) {
-    bench_cub([=](void *memory, size_t &bytes) {
-        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, histo, BINS + 1, 0, BINS,
+static void run_cub(void) {
+    bench_cub([](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, dev_narrow, BINS + 1, 0, BINS,
                                                    (long long)size);
     });
-}
-
-static void run_cub(void) {
-    if (fits_32_bits())
-        cub_count(dev_narrow);
-    else
-        cub_count(dev_histo);
 }
 #endif
 
 static const Rung rungs[] = {
     {"book, global atomics", "256 threads, 2 blocks per multiprocessor",
-     [] { run(histo_global<unsigned>, dev_narrow, BINS); }, RUNG, 0, 0, needs_32_bits},
-    {"global, 64-bit bins", "for 4 GiB and more", [] { run(histo_global<Count>, dev_histo, BINS); }},
-    {"book, shared atomics", "privatization: bins per block",
-     [] { run(histo_shared<unsigned>, dev_narrow, BINS); }, RUNG, 0, 0, needs_32_bits},
-    {"shared, 64-bit bins", "only the global bins have 64 bits",
-     [] { run(histo_shared<Count>, dev_histo, BINS); }},
+     [] { run(histo_global, dev_narrow, BINS); }, needs_32_bits},
+    {"book, shared atomics", "privatization: bins per block", [] { run(histo_shared, dev_narrow, BINS); },
+     needs_32_bits},
     {"vectorized loads", "uint4, 1024 threads per block", [] { run(histo_vectors<1>, dev_histo, THREADS); }},
     {"bins per warp", "no contention between warps", [] { run(histo_vectors<32>, dev_histo, THREADS); }},
     {"bins per lane", "no bank conflicts", [] { run(histo_lanes, dev_histo, THREADS, LANE_BYTES); }},
     {"single launch", "the last block to add clears the bins", run_single},
 #ifdef HAVE_CUB
-    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
+    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY, 0, 0, needs_32_bits},
 #endif
 };
 
@@ -247,9 +230,8 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_buffer, size);
     bench_malloc(&dev_histo, BINS * sizeof(Count));
     bench_malloc(&dev_narrow, BINS * sizeof(unsigned));
-    const cudaFuncAttribute most_shared = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    HANDLE_ERROR(cudaFuncSetAttribute(histo_lanes, most_shared, LANE_BYTES));
-    HANDLE_ERROR(cudaFuncSetAttribute(histo_single, most_shared, LANE_BYTES));
+    bench_shared(histo_lanes, LANE_BYTES);
+    bench_shared(histo_single, LANE_BYTES);
 
     for (int set : data_sets) {
         if (only && data_sets[only - 1] != set)
@@ -301,13 +283,10 @@ static void poison(void) {
 }
 
 static bool check(const char *name, BenchError *) {
-    Count histo[BINS];
-    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof histo, cudaMemcpyDeviceToHost));
-    bool narrow = strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0;
-    if (narrow && fits_32_bits()) {
-        unsigned counts[BINS];
-        HANDLE_ERROR(cudaMemcpy(counts, dev_narrow, sizeof counts, cudaMemcpyDeviceToHost));
-        std::copy(counts, counts + BINS, histo);
+    HostArray<Count> histo(dev_histo, BINS);
+    if (strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0) {
+        HostArray<unsigned> counts(dev_narrow, BINS);
+        std::copy(counts + 0, counts + BINS, histo + 0);
     }
     return check_counts(name, histo, expected, BINS);
 }

@@ -236,14 +236,11 @@ static const Rung rungs[] = {
     {"book, global atomics", "256 threads, 2 blocks per multiprocessor",
      [] { run(histo_global, 2 * prop.multiProcessorCount, 256, 0); }},
     {"half the bins", "privatization: each value is read by two blocks",
-     [] { run(histo_halves, max_of(2, prop.multiProcessorCount / 2 * 2), THREADS, SHARED); }, RUNG, 0, 0,
-     needs_shared},
+     [] { run(histo_halves, max_of(2, prop.multiProcessorCount / 2 * 2), THREADS, SHARED); }, needs_shared},
     {"two bins per word", "all bins in shared memory, overflow spilled",
-     [] { run_packed(histo_packed<1, false>); }, RUNG, 0, 0, needs_shared},
-    {"loads in flight", "six uint4 per thread", [] { run_packed(histo_packed<6, false>); }, RUNG, 0, 0,
-     needs_shared},
-    {"hot value", "a copy per lane of its word", [] { run_packed(histo_packed<6, true>); }, RUNG, 0, 0,
-     needs_shared},
+     [] { run_packed(histo_packed<1, false>); }, needs_shared},
+    {"loads in flight", "six uint4 per thread", [] { run_packed(histo_packed<6, false>); }, needs_shared},
+    {"hot value", "a copy per lane of its word", [] { run_packed(histo_packed<6, true>); }, needs_shared},
 #ifdef HAVE_CUB
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
@@ -259,7 +256,7 @@ int main(int argc, char **argv) {
     if (!needs_shared())
         for (auto kernel :
              {histo_halves, histo_packed<1, false>, histo_packed<6, false>, histo_packed<6, true>})
-            HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
+            bench_shared(kernel, SHARED);
 
     for (int set = RANDOM; set <= PAIR; set++) {
         if (only ? set != only - 1 : set == PAIR)
@@ -289,7 +286,7 @@ void settings(int argc, char **argv) {
     bench.reads = true;
 }
 
-static unsigned long long expected[BINS];
+static unsigned expected[BINS];
 
 // Fills the input. RANDOM: uniformly distributed values. SKEWED: 65536 u^6 with uniformly distributed u, so
 // small values are frequent, and about one value in six is 0. EQUAL: all values are equal. PAIR: only the two
@@ -326,9 +323,6 @@ static void poison(void) {
 }
 
 static bool check(const char *name, BenchError *) {
-    static unsigned counts[BINS];
-    static unsigned long long histo[BINS];
-    HANDLE_ERROR(cudaMemcpy(counts, dev_histo, sizeof counts, cudaMemcpyDeviceToHost));
-    std::copy(counts, counts + BINS, histo);
-    return check_counts(name, histo, expected, BINS);
+    HostArray<unsigned> histo(dev_histo, BINS);
+    return check_ints(name, (int *)(unsigned *)histo, (int *)expected, BINS);
 }

@@ -161,14 +161,14 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     source = (char *)big_random_ints(bytes / sizeof(int));
     back = host_array<char>(bytes);
-    HANDLE_ERROR(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
+    bench_malloc_host(&pinned, bytes);
     bench_malloc(&dev, bytes);
-    HANDLE_ERROR(cudaStreamCreate(&stream));
+    bench_stream(&stream);
     for (int i = 0; i < threads; i++) {
         workers[i].number = i;
         for (int k = 0; k < BUFFERS; k++) {
-            HANDLE_ERROR(cudaHostAlloc(&workers[i].buffer[k], CHUNK, cudaHostAllocDefault));
-            HANDLE_ERROR(cudaEventCreateWithFlags(&workers[i].copied[k], cudaEventDisableTiming));
+            bench_malloc_host(&workers[i].buffer[k], CHUNK);
+            bench_event(&workers[i].copied[k]);
         }
     }
 
@@ -178,15 +178,6 @@ int main(int argc, char **argv) {
     bench.data = "down";
     to_host = true;
     bench_run(rungs_down);
-
-    for (int i = 0; i < threads; i++) {
-        for (int k = 0; k < BUFFERS; k++) {
-            HANDLE_ERROR(cudaFreeHost(workers[i].buffer[k]));
-            HANDLE_ERROR(cudaEventDestroy(workers[i].copied[k]));
-        }
-    }
-    HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFreeHost(pinned));
     return bench_finish({source, back});
 }
 

@@ -127,10 +127,10 @@ static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream
     copy_down(i, count, streams[2]);
 }
 
-static void three_stages(void) {
+template <void (*up)(size_t, size_t, cudaStream_t)> static void equal_chunks(void) {
     result = c;
     for (size_t i = 0; i < n; i += chunk)
-        stages(i, min_of(chunk, n - i), copy_up);
+        stages(i, min_of(chunk, n - i), up);
 }
 
 // Rung 5: the copy engine pauses between two copies. a and b form the two rows of a pitched array, so a
@@ -138,12 +138,6 @@ static void three_stages(void) {
 static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
     HANDLE_ERROR(cudaMemcpy2DAsync(dev_a + i, pitch, a + i, pitch, count * sizeof(int), 2,
                                    cudaMemcpyHostToDevice, stream));
-}
-
-static void pitched_copies(void) {
-    result = c;
-    for (size_t i = 0; i < n; i += chunk)
-        stages(i, min_of(chunk, n - i), copy_both_up);
 }
 
 // Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so the last
@@ -189,8 +183,8 @@ static const Rung rungs[] = {
     {"book, one stream", "asynchronous copies of pinned memory", depth_first<1>},
     {"depth-first issue", "two streams", depth_first<2>},
     {"breadth-first issue", "two streams", breadth_first},
-    {"pipeline", "a stream each for up, kernel, down", three_stages},
-    {"pitched copies", "a and b in one cudaMemcpy2DAsync", pitched_copies},
+    {"pipeline", "a stream each for up, kernel, down", equal_chunks<copy_up>},
+    {"pitched copies", "a and b in one cudaMemcpy2DAsync", equal_chunks<copy_both_up>},
     {"shrinking chunks", "each 0.44 of the rest", shrinking_chunks},
     {"CUDA graph", "one launch of all calls", run_graph},
     {"copies up", "alone", [] { copy_up(0, n, streams[0]); }, LIMIT},
@@ -202,8 +196,8 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(int);
     pitch = (bytes + 255) / 256 * 256;
-    HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
+    bench_malloc_host(&a, 2 * pitch);
+    bench_malloc_host(&c, bytes);
     bench_malloc(&dev_a, 2 * pitch);
     bench_malloc(&dev_c, bytes);
     b = a + pitch / sizeof(int);
@@ -211,20 +205,14 @@ int main(int argc, char **argv) {
     fill_vectors();
     make_reference();
     for (cudaStream_t &stream : streams)
-        HANDLE_ERROR(cudaStreamCreate(&stream));
+        bench_stream(&stream);
     for (cudaEvent_t *event : {&arrived, &computed, &finished})
-        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+        bench_event(event);
     record_graph();
 
     bench_run(rungs);
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
-    for (cudaEvent_t event : {arrived, computed, finished})
-        HANDLE_ERROR(cudaEventDestroy(event));
-    for (cudaStream_t stream : streams)
-        HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(c));
     return bench_finish({pageable_a, pageable_b, pageable_c, expected});
 }
 

@@ -9,8 +9,7 @@
  * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
  * Rungs:   0 book, copied (cudaMemcpy from pageable memory); 1 book, zero-copy (kernel reads mapped memory);
- *          2 single launch (132 blocks, last-block reduction); 3 vectorized loads (float4, 16 blocks);
- *          4 zero-copy and DMA (a tenth zero-copy, the rest in chunks); 5 copied in chunks (no zero-copy,
+ *          2 single launch (float4, 16 blocks, last-block reduction); 3 copied in chunks (no zero-copy,
  *          overlap of copies and kernels)
  * Build:   nvcc -o zero_copy_ladder chapter11/zero_copy_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/zero_copy_ladder
@@ -25,9 +24,8 @@
 
 const unsigned THREADS = 256;
 const unsigned BOOK_BLOCKS = 32;
-const unsigned BLOCKS = 132;       // of rung 2, and of kernels on device memory
+const unsigned BLOCKS = 132;       // of kernels on device memory
 const unsigned FEW_BLOCKS = 16;    // of kernels with 16-byte loads of host memory
-const double ZERO_COPY = 0.1;      // share of the vectors that is not copied in rung 4
 const double SHARE = 0.75;         // size of a chunk as a fraction of the elements that have not been copied
 const size_t SMALLEST = 256 << 10; // floats of a vector in a chunk, at least
 const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
@@ -38,7 +36,7 @@ static float *a, *b, *result;             // mapped memory: its address on the h
 static float *map_a, *map_b, *map_result; // and on the device
 static float *dev_a, *dev_b, *partial;
 static double longest; // chain of additions of the last run
-static cudaStream_t streams[3];
+static cudaStream_t streams[2];
 static cudaEvent_t arrived;
 static void make_vectors(void);
 
@@ -111,26 +109,19 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
         c[blockIdx.x] = cache[0];
 }
 
-__device__ static float product(float x, float y) {
-    return x * y;
-}
-
-__device__ static float product(float4 x, float4 y) {
-    return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
-}
-
-// T is float, or float4 for vectorized loads: 512 contiguous bytes per warp.
-template <class T>
+// Vectorized loads: 512 contiguous bytes per warp
 __global__ void dot_finished(const float *a, const float *b, size_t n, float *partial, Place place,
                              float *result) {
-    const T *ta = (const T *)a, *tb = (const T *)b;
-    const size_t width = sizeof(T) / sizeof(float), count = n / width;
+    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
+    const size_t count = n / 4;
     size_t start = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     float sum = 0;
-    for (size_t i = start; i < count; i += (size_t)blockDim.x * gridDim.x)
-        sum += product(ta[i], tb[i]);
-    if (start < n - count * width)
-        sum += a[count * width + start] * b[count * width + start];
+    for (size_t i = start; i < count; i += (size_t)blockDim.x * gridDim.x) {
+        float4 x = a4[i], y = b4[i];
+        sum += x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+    }
+    if (start < n - count * 4)
+        sum += a[count * 4 + start] * b[count * 4 + start];
     finish(sum, partial, place, result);
 }
 
@@ -173,17 +164,10 @@ static double chain(size_t count, unsigned blocks, unsigned all) {
     return ceil((double)count / (blocks * THREADS)) + 3 + 20 + all / THREADS + 1;
 }
 
-// Rung 2: more blocks, so more loads are in flight, and a last-block reduction.
+// Rung 2: with 16 bytes per load, few blocks keep many bytes in flight. The last block adds the sums.
 static void single_launch(void) {
-    longest = chain(n, BLOCKS, BLOCKS);
-    dot_finished<float><<<BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, BLOCKS}, map_result);
-    HANDLE_LAUNCH();
-}
-
-// Rung 3: with 16 bytes per load, few blocks keep as many bytes in flight.
-static void vectors(void) {
     longest = chain(n, FEW_BLOCKS, FEW_BLOCKS);
-    dot_finished<float4><<<FEW_BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, FEW_BLOCKS}, map_result);
+    dot_finished<<<FEW_BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, FEW_BLOCKS}, map_result);
     HANDLE_LAUNCH();
 }
 
@@ -192,30 +176,21 @@ static size_t chunk_of(size_t rest) {
     return min_of(max_of((size_t)(SHARE * rest) / 1024 * 1024, SMALLEST), rest);
 }
 
-// Rung 4: a kernel reads the first part of the vectors zero-copy, while the copy engine brings the rest in
-// chunks. Rung 5: the copy engine brings everything. The kernel of a chunk overlaps with the copy of the next
-// one.
-static void divided(double zero_copy) {
-    size_t i = (size_t)(zero_copy * n) / 1024 * 1024;
-    Place place = {0, i > 0 ? FEW_BLOCKS : 0};
-    for (size_t k = i; k < n; k += chunk_of(n - k))
+// Rung 3: the kernel of a chunk overlaps with the copy of the next one.
+static void copied_in_chunks(void) {
+    Place place = {0, 0};
+    for (size_t i = 0; i < n; i += chunk_of(n - i))
         place.all += BLOCKS;
-    longest = fmax(chain(i, FEW_BLOCKS, place.all), chain(n - i, BLOCKS, place.all)); // at most
-    if (i > 0) {
-        dot_finished<float4>
-            <<<FEW_BLOCKS, THREADS, 0, streams[0]>>>(map_a, map_b, i, partial, place, map_result);
-        HANDLE_LAUNCH();
-        place.first = FEW_BLOCKS;
-    }
-    for (size_t count; i < n; i += count, place.first += BLOCKS) {
+    longest = chain(n, BLOCKS, place.all); // at most
+    for (size_t i = 0, count; i < n; i += count, place.first += BLOCKS) {
         count = chunk_of(n - i);
         size_t bytes = count * sizeof(float);
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[1]));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[1]));
-        HANDLE_ERROR(cudaEventRecord(arrived, streams[1]));
-        HANDLE_ERROR(cudaStreamWaitEvent(streams[2], arrived, 0));
-        dot_finished<float4>
-            <<<BLOCKS, THREADS, 0, streams[2]>>>(dev_a + i, dev_b + i, count, partial, place, map_result);
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[0]));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[0]));
+        HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
+        HANDLE_ERROR(cudaStreamWaitEvent(streams[1], arrived, 0));
+        dot_finished<<<BLOCKS, THREADS, 0, streams[1]>>>(dev_a + i, dev_b + i, count, partial, place,
+                                                         map_result);
         HANDLE_LAUNCH();
     }
 }
@@ -228,19 +203,17 @@ static void copy_only(void) {
 static const Rung rungs[] = {
     {"book, copied", "cudaMemcpy from pageable memory", copied},
     {"book, zero-copy", "kernel reads mapped memory", mapped},
-    {"single launch", "132 blocks, last-block reduction", single_launch},
-    {"vectorized loads", "float4, 16 blocks", vectors},
-    {"zero-copy and DMA", "a tenth zero-copy, the rest in chunks", [] { divided(ZERO_COPY); }},
-    {"copied in chunks", "no zero-copy, overlap of copies and kernels", [] { divided(0); }},
+    {"single launch", "float4, 16 blocks, last-block reduction", single_launch},
+    {"copied in chunks", "no zero-copy, overlap of copies and kernels", copied_in_chunks},
     {"pinned copy", "both vectors, no kernel", copy_only, LIMIT},
 };
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(float);
-    HANDLE_ERROR(cudaHostAlloc(&a, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostAlloc(&b, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostAlloc(&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped));
+    bench_malloc_host(&a, bytes, cudaHostAllocMapped);
+    bench_malloc_host(&b, bytes, cudaHostAllocMapped);
+    bench_malloc_host(&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped);
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_result, result, 0));
@@ -249,17 +222,11 @@ int main(int argc, char **argv) {
     bench_malloc(&partial, MOST_BLOCKS * sizeof(float));
     make_vectors();
     for (cudaStream_t &stream : streams)
-        HANDLE_ERROR(cudaStreamCreate(&stream));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
+        bench_stream(&stream);
+    bench_event(&arrived);
 
     bench_run(rungs);
 
-    HANDLE_ERROR(cudaEventDestroy(arrived));
-    for (cudaStream_t stream : streams)
-        HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
-    HANDLE_ERROR(cudaFreeHost(result));
     return bench_finish({pageable_a, pageable_b});
 }
 

@@ -12,16 +12,16 @@
  * Book:    12.4.1 (ladder); T Thrust (how scans work)
  * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
  *          additions as elements); 2 registers (24 elements per thread, shuffles); 3 sums first (12 bytes per
- *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 a warp looks
- *          back (32 tiles at a time); 6 latency hiding (persistent blocks, tiles copied ahead)
+ *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 latency hiding
+ *          (persistent blocks, tiles copied ahead)
  * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 6 (256M and more).
+ *          96 % of the time of rung 5 (256M and more).
  * Bench:   64K 1M 16M 256M 1G
- * Check:   --size 50011 | --size 3001 --scan inclusive --type float | --size 300 --scan exclusive
+ * Check:   --size 50011 | --size 300 --all
  */
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
 #include "../common/book.h"
@@ -34,23 +34,23 @@
 const unsigned STEPS = 256;                // threads per block, and elements of a tile, of rung 0
 const unsigned TREE = 2 * STEPS;           // elements of a tile of rung 1
 const unsigned LOADS = 6;                  // vectors of 4 elements per thread, from rung 2 on
-const unsigned THREADS = 256;              // per block, in rungs 2 to 5
+const unsigned THREADS = 256;              // per block, in rungs 2 to 4
 const unsigned TILE = THREADS * LOADS * 4; // elements of a tile there
-const unsigned MOST = 1024;                // threads per block of rung 6, if there are many tiles
-const unsigned AHEAD = 2;                  // tiles that a block of rung 6 copies ahead
+const unsigned MOST = 1024;                // threads per block of rung 5, if there are many tiles
+const unsigned AHEAD = 2;                  // tiles that a block of rung 5 copies ahead
 const unsigned ALL_LANES = 0xffffffff;
 
 static size_t n = BENCH_SIZE(256 << 20, (1 << 16) - 5); // --size
-enum { EXCLUSIVE = 1, INCLUSIVE };
-enum { INT = 1, FLOAT };
-static int scans, types; // --scan, --type; 0: both
-static unsigned runs;    // of rungs 4 to 6
-static unsigned started; // blocks in all runs of rungs 4 and 5
+static bool all;                                        // --all: both scans of both types
+static unsigned runs;                                   // of rungs 4 and 5
+static unsigned started;                                // blocks in all runs of rung 4
 static void *dev_in, *dev_out;
 static void *dev_sums;                // sums of tiles of elements, of tiles of these sums, and so on
 static unsigned long long *dev_words; // for the look-back: one word per tile
 static unsigned *dev_started;         // the same, counted by the blocks as they start
-static void fill(int scan, int type);
+static void (*compare)(void);         // checks the result of the table that is measured
+template <class T, bool inclusive> static void compare_on_device(void);
+static void fill(bool floats);
 
 // out[i] is in[0] + … + in[i - 1] in an exclusive scan, and in[0] + … + in[i] in an inclusive one.
 // The kernels of a tile compute it for the tile alone, and store the sum of the tile in sums[blockIdx.x].
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(THREADS) scan_after_sums(const T *in, T *out, 
     store_tile<T, inclusive>(out, v, before, blockIdx.x, n);
 }
 
-// Rungs 4 and 5, decoupled look-back (Merrill and Garland, 2016): each tile has a word in global memory, with
+// Rung 4, decoupled look-back (Merrill and Garland, 2016): each tile has a word in global memory, with
 // a sum in its lower half, and in its upper half whether it is the sum of the tile, or of all elements up to
 // the end of the tile. A word is read and written as a whole, so no memory fence is needed. The
 // upper half has the number of the run too, so words of earlier runs need not be cleared.
@@ -262,24 +262,11 @@ __device__ static unsigned long long wait_for(const unsigned long long *words, u
     }
 }
 
-// Rung 4: one thread adds the sums of the tiles before this one, the nearest first, up to the first word that
-// has the sum of all elements.
+// Adds the sums of the tiles before this one, the nearest first, up to the first word that has the sum of all
+// elements. Each lane of a warp reads the word of another tile, so 32 loads are in flight. All lanes return
+// the sum.
 template <class T>
 __device__ static T look_back(const unsigned long long *words, unsigned tile, unsigned run) {
-    T before = 0;
-    while (tile-- > 0) {
-        unsigned long long word = wait_for(words, tile, run);
-        before += sum_of<T>(word);
-        if (word >> 32 == 2 * run + OF_ALL)
-            break;
-    }
-    return before;
-}
-
-// Rung 5: each lane of a warp reads the word of another tile, so 32 loads are in flight. All lanes return the
-// sum.
-template <class T>
-__device__ static T look_back_as_warp(const unsigned long long *words, unsigned tile, unsigned run) {
     const unsigned lane = threadIdx.x % 32;
     T before = 0;
     for (unsigned last = 32; last == 32 && tile > 0; tile -= min(tile, 32)) {
@@ -293,7 +280,7 @@ __device__ static T look_back_as_warp(const unsigned long long *words, unsigned 
 
 // The tiles are numbered in the order in which their blocks start. So a block waits only for blocks that run
 // already, and there is no deadlock. `started` also counts the `earlier` blocks of other runs.
-template <class T, bool inclusive, bool as_warp>
+template <class T, bool inclusive>
 __global__ void __launch_bounds__(THREADS)
     scan_looking_back(const T *in, T *out, unsigned long long *words, unsigned *started, unsigned earlier,
                       unsigned run, unsigned n) {
@@ -307,10 +294,10 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned tile = number;
     load_tile(in, v, tile, n);
     T sum = scan_tile(v, before);
-    if (threadIdx.x < (as_warp ? 32 : 1)) {
+    if (threadIdx.x < 32) {
         if (threadIdx.x == 0)
             store_relaxed(&words[tile], make_word(sum, 2 * run + OF_TILE));
-        T all = as_warp ? look_back_as_warp<T>(words, tile, run) : look_back<T>(words, tile, run);
+        T all = look_back<T>(words, tile, run);
         if (threadIdx.x == 0) {
             store_relaxed(&words[tile], make_word(all + sum, 2 * run + OF_ALL));
             before_tile = all;
@@ -322,7 +309,7 @@ __global__ void __launch_bounds__(THREADS)
     store_tile<T, inclusive>(out, v, before, tile, n);
 }
 
-// Rung 6, latency hiding: only as many blocks as run at the same time (cooperative launch); in each round
+// Rung 5, latency hiding: only as many blocks as run at the same time (cooperative launch); in each round
 // each block has a tile. The sum of all elements before a tile is that of the block's last tile, and the sums
 // of the tiles in between, which the other blocks have written; none is passed on from tile to tile. A block
 // adds up its next tile before it needs the sums for this one, so they have been written by then. Meanwhile
@@ -424,20 +411,10 @@ static void scan_levels(Kernel<T> *first, Kernel<T> *others, unsigned tile, unsi
 // The arrays of a scan of this type
 template <class T> struct Arrays { T *in = (T *)dev_in, *out = (T *)dev_out, *sums = (T *)dev_sums; };
 
-template <class T, bool inclusive> static void run_steps(void) {
+template <class T>
+static void run_levels(Kernel<T> *first, Kernel<T> *others, unsigned tile, unsigned threads) {
     Arrays<T> a;
-    scan_levels(scan_in_steps<T, inclusive>, scan_in_steps<T, false>, STEPS, STEPS, a.in, a.out, a.sums, n);
-}
-
-template <class T, bool inclusive> static void run_tree(void) {
-    Arrays<T> a;
-    scan_levels(scan_in_tree<T, inclusive>, scan_in_tree<T, false>, TREE, STEPS, a.in, a.out, a.sums, n);
-}
-
-template <class T, bool inclusive> static void run_registers(void) {
-    Arrays<T> a;
-    scan_levels(scan_in_registers<T, inclusive>, scan_in_registers<T, false>, TILE, THREADS, a.in, a.out,
-                a.sums, n);
+    scan_levels(first, others, tile, threads, a.in, a.out, a.sums, n);
 }
 
 template <class T, bool inclusive> static void run_sums_first(void) {
@@ -451,9 +428,9 @@ template <class T, bool inclusive> static void run_sums_first(void) {
     HANDLE_LAUNCH();
 }
 
-template <class T, bool inclusive, bool as_warp> static void run_single_pass(void) {
+template <class T, bool inclusive> static void run_single_pass(void) {
     Arrays<T> a;
-    scan_looking_back<T, inclusive, as_warp>
+    scan_looking_back<T, inclusive>
         <<<tiles_of(n, TILE), THREADS>>>(a.in, a.out, dev_words, dev_started, started, runs++, n);
     HANDLE_LAUNCH();
     started += tiles_of(n, TILE);
@@ -470,8 +447,7 @@ template <class T, bool inclusive> static void run_rounds(void) {
     unsigned threads = fits && n >= (size_t)8 * processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
     unsigned tiles = tiles_of(n, threads * LOADS * 4);
     int each;
-    HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)(threads * per_thread)));
+    bench_shared(kernel, threads * per_thread);
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
     void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
     HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, min_of(tiles, (unsigned)(each * processors)), threads,
@@ -489,32 +465,25 @@ template <class T, bool inclusive> static void run_cub(void) {
 }
 #endif
 
-// Whether --scan and --type ask for this scan of this type. Without both options the exclusive scan of ints
-// and the inclusive scan of floats are measured.
-static bool wanted(int scan, int type) {
-    if (!scans && !types)
-        return (scan == INCLUSIVE) == (type == FLOAT);
-    return (!scans || scans == scan) && (!types || types == type);
-}
-
 template <class T, bool inclusive> static void run_table(void) {
     static const Rung rungs[] = {
-        {"three kernels", "in steps: tiles, sums of tiles, additions", run_steps<T, inclusive>},
-        {"work-efficient", "a tree: as many additions as elements", run_tree<T, inclusive>},
-        {"registers", "24 elements per thread, shuffles", run_registers<T, inclusive>},
+        {"three kernels", "in steps: tiles, sums of tiles, additions",
+         [] { run_levels<T>(scan_in_steps<T, inclusive>, scan_in_steps<T, false>, STEPS, STEPS); }},
+        {"work-efficient", "a tree: as many additions as elements",
+         [] { run_levels<T>(scan_in_tree<T, inclusive>, scan_in_tree<T, false>, TREE, STEPS); }},
+        {"registers", "24 elements per thread, shuffles",
+         [] { run_levels<T>(scan_in_registers<T, inclusive>, scan_in_registers<T, false>, TILE, THREADS); }},
         {"sums first", "12 bytes per element instead of 16", run_sums_first<T, inclusive>},
-        {"single pass", "decoupled look-back: 8 bytes per element", run_single_pass<T, inclusive, false>},
-        {"a warp looks back", "32 tiles at a time", run_single_pass<T, inclusive, true>},
+        {"single pass", "decoupled look-back: 8 bytes per element", run_single_pass<T, inclusive>},
         {"latency hiding", "persistent blocks, tiles copied ahead", run_rounds<T, inclusive>},
 #ifdef HAVE_CUB
         {"CUB", "DeviceScan", run_cub<T, inclusive>, LIBRARY},
 #endif
     };
-    const int scan = inclusive ? INCLUSIVE : EXCLUSIVE, type = std::is_same<T, float>::value ? FLOAT : INT;
-    if (!wanted(scan, type))
-        return;
-    fill(scan, type);
-    bench.data = std::string(inclusive ? "inclusive, " : "exclusive, ") + (type == FLOAT ? "float" : "int");
+    const bool floats = std::is_same<T, float>::value;
+    fill(floats);
+    compare = compare_on_device<T, inclusive>;
+    bench.data = std::string(inclusive ? "inclusive, " : "exclusive, ") + (floats ? "float" : "int");
     bench_run(rungs);
 }
 
@@ -529,19 +498,21 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemset(dev_started, 0, sizeof(unsigned)));
 
     run_table<unsigned, false>();
-    run_table<unsigned, true>();
-    run_table<float, false>();
     run_table<float, true>();
+    if (all) {
+        run_table<unsigned, true>();
+        run_table<float, false>();
+    }
     return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Prefix sums, from three kernels to a single pass.", LADDER,
-              {OPTION_SIZE("size", &n, 1, 1 << 30, "elements"),
-               OPTION_WORD("scan", &scans, "both|exclusive|inclusive", "whether a sum has its own element"),
-               OPTION_WORD("type", &types, "both|int|float", "of the elements")});
+    configure(
+        argc, argv, "Prefix sums, from three kernels to a single pass.", LADDER,
+        {OPTION_SIZE("size", &n, 1, 1 << 30, "elements"),
+         OPTION_FLAG("all", &all, "also the inclusive scan of ints, and the exclusive scan of floats")});
     const size_t bytes = n * sizeof(int);
     require_memory(bytes, 2 * bytes + 2 * (sums_of(n, STEPS) + 1) * sizeof(int) + bench_memory(2 * bytes));
     bench.title = std::to_string(n) + " elements";
@@ -549,23 +520,19 @@ void settings(int argc, char **argv) {
     bench.work = bench.footprint = 2 * bytes; // each element is read and written
 }
 
-static int scan_now, type_now; // of the table that is measured
-
 // Random ints, whose sums are taken modulo 2^32; or floats that are random whole numbers from -8 to 8. The
 // sums of 2^30 of these are a random walk with a standard deviation of 160,000, far below 2^24, up to which
 // a float represents each whole number. So no sum is rounded, in whatever order the elements are added.
-static void fill(int scan, int type) {
+static void fill(bool floats) {
     HostArray<unsigned> words(n);
     random_bytes(words, n * sizeof(unsigned));
     in_threads(n, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end && type == FLOAT; i++) {
+        for (size_t i = begin; i < end && floats; i++) {
             float x = (float)(words[i] % 17) - 8;
             memcpy(&words[i], &x, sizeof x);
         }
     });
     HANDLE_ERROR(cudaMemcpy(dev_in, words, n * sizeof(unsigned), cudaMemcpyHostToDevice));
-    scan_now = scan;
-    type_now = type;
 }
 
 static void poison(void) {
@@ -576,7 +543,7 @@ __device__ static unsigned long long wrong_sums;
 
 // Counts the wrong sums. The first sum has to be 0, or the first element; each other sum has to be the sum
 // before it plus one element. Then by induction all sums are right.
-template <class T> __global__ void compare_neighbours(const T *in, const T *out, bool inclusive, unsigned n) {
+template <class T, bool inclusive> __global__ void compare_neighbours(const T *in, const T *out, unsigned n) {
     unsigned stride = blockDim.x * gridDim.x, wrong = 0;
     for (size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += stride) {
         T before = i ? out[i - 1] : 0, x = inclusive ? in[i] : i ? in[i - 1] : 0;
@@ -586,17 +553,17 @@ template <class T> __global__ void compare_neighbours(const T *in, const T *out,
         atomicAdd(&wrong_sums, wrong);
 }
 
+template <class T, bool inclusive> static void compare_on_device(void) {
+    Arrays<T> a;
+    compare_neighbours<T, inclusive><<<1024, 256>>>(a.in, a.out, n);
+    HANDLE_LAUNCH();
+}
+
 static bool check(const char *name, BenchError *) {
     const unsigned long long right = 0;
     unsigned long long wrong;
     HANDLE_ERROR(cudaMemcpyToSymbol(wrong_sums, &right, sizeof right));
-    if (type_now == FLOAT)
-        compare_neighbours<<<1024, 256>>>((const float *)dev_in, (const float *)dev_out,
-                                          scan_now == INCLUSIVE, n);
-    else
-        compare_neighbours<<<1024, 256>>>((const unsigned *)dev_in, (const unsigned *)dev_out,
-                                          scan_now == INCLUSIVE, n);
-    HANDLE_LAUNCH();
+    compare();
     HANDLE_ERROR(cudaMemcpyFromSymbol(&wrong, wrong_sums, sizeof wrong));
     return check_counts((std::string(name) + ": wrong sums").c_str(), &wrong, &right, 1);
 }

@@ -296,60 +296,38 @@ __device__ static void store_tile(const Tile<items> &tile, Records to, unsigned 
 }
 
 // Rung 2: the lanes with the same digit find each other by __match_any_sync(), whose time grows with the
-// number of different digits. One block per tile. starts[d * tiles + tile] is the output index of the first
-// key of the tile with digit d.
-template <bool with_values>
-__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
-    scatter_by_match(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
-    extern __shared__ uint4 memory[];
-    Tile<ITEMS> &tile = *(Tile<ITEMS> *)memory;
-    unsigned key[ITEMS], value[ITEMS], before[HALVES];
-    clear_tile(tile);
-    __syncthreads();
-    load_tile<with_values, ITEMS>(from, blockIdx.x, key, value, digit, n);
-    unsigned count = count_tile(tile, key, before, digit);
-    place_digits(tile, before, count);
-    tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
-    __syncthreads();
-    for (unsigned i = 0; i < ITEMS; i++) {
+// number of different digits.
+template <bool with_values, unsigned items>
+__device__ static void sort_by_match(Tile<items> &tile, unsigned *key, const unsigned *value, Digit digit) {
+    for (unsigned i = 0; i < items; i++) {
         unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
         unsigned same = __match_any_sync(ALL_LANES, d) >> (threadIdx.x & 16) & 0xffff;
         place_key<with_values>(tile, word, *word | same, key[i], value[i]);
     }
-    __syncthreads();
-    store_tile<with_values>(tile, to, blockIdx.x, digit, n);
 }
 
 // Rung 3: instead of the match, each lane sets its bit in the word of its digit by atomicOr(). If a digit is
-// frequent, the lanes with it use a warp vote to avoid contention.
-template <bool with_values, unsigned items>
+// frequent, the lanes with it use a warp vote to avoid contention. key[] becomes the index of each key in the
+// sorted tile.
+template <bool with_values, bool vote, unsigned items>
 __device__ static void sort_by_bits(Tile<items> &tile, unsigned *key, const unsigned *value, Digit digit) {
-    unsigned bit = 1u << threadIdx.x % 16;
-    for (unsigned i = 0; i < items; i++) {
-        unsigned *word = &tile.words[threadIdx.x / 16][digit_of<DIGITS>(key[i], digit)];
-        atomicOr(word, bit);
-        __syncwarp();
-        key[i] = place_key<with_values>(tile, word, *word, key[i], value[i]);
-    }
-}
-
-template <bool with_values, unsigned items>
-__device__ static void sort_by_bits_and_vote(Tile<items> &tile, unsigned *key, const unsigned *value,
-                                             Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16, common = tile.common % DIGITS;
     for (unsigned i = 0; i < items; i++) {
-        unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
-        unsigned votes = __ballot_sync(ALL_LANES, d == common) >> (threadIdx.x & 16) & 0xffff;
-        if (d != common)
+        unsigned *words = tile.words[threadIdx.x / 16], d = digit_of<DIGITS>(key[i], digit);
+        unsigned *word = &words[d], votes = 0;
+        if (vote)
+            votes = __ballot_sync(ALL_LANES, d == common) >> (threadIdx.x & 16) & 0xffff;
+        if (!vote || d != common)
             atomicOr(word, bit);
         __syncwarp();
         key[i] = place_key<with_values>(tile, word, *word | (d == common ? votes : 0), key[i], value[i]);
     }
 }
 
-template <bool with_values>
+// One block per tile. starts[d * tiles + tile] is the output index of the first key of the tile with digit d.
+template <bool with_values, bool match>
 __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
-    scatter_by_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
+    scatter_8_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     extern __shared__ uint4 memory[];
     Tile<ITEMS> &tile = *(Tile<ITEMS> *)memory;
     unsigned key[ITEMS], value[ITEMS], before[HALVES];
@@ -360,10 +338,12 @@ __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     place_digits(tile, before, count);
     tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
     __syncthreads();
-    if (tile.common)
-        sort_by_bits_and_vote<with_values>(tile, key, value, digit);
+    if (match)
+        sort_by_match<with_values>(tile, key, value, digit);
+    else if (tile.common)
+        sort_by_bits<with_values, true>(tile, key, value, digit);
     else
-        sort_by_bits<with_values>(tile, key, value, digit);
+        sort_by_bits<with_values, false>(tile, key, value, digit);
     __syncthreads();
     store_tile<with_values>(tile, to, blockIdx.x, digit, n);
 }
@@ -376,24 +356,14 @@ static size_t tile_bytes(void) {
     return with_values ? sizeof(Tile<ITEMS>) : offsetof(Tile<ITEMS>, values);
 }
 
-// Opts in to more shared memory per block than the default limit.
-template <class Kernel> static Kernel *with_tile(Kernel *kernel) {
-    HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes()));
-    return kernel;
-}
-
 static const char *needs_shared(size_t tile) {
     size_t most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     return tile <= most ? NULL : "needs more shared memory";
 }
 
-static const char *needs_memory(void) {
-    return needs_shared(tile_bytes());
-}
-
-typedef void Scatter(Records from, Records to, const unsigned *starts, Digit digit, unsigned n);
-
-static void run_8_bits(Scatter *scatter) {
+template <bool match> static void run_8_bits(void) {
+    auto scatter =
+        bench_shared(with_values ? scatter_8_bits<true, match> : scatter_8_bits<false, match>, tile_bytes());
     for (unsigned pass = 0; pass < PASSES; pass++) {
         Digit digit = {8 * pass, flip()};
         count_digits<DIGITS><<<tiles(), BLOCK>>>(source(pass).keys, dev_scratch, DIGITS * ITEMS, digit, n);
@@ -402,14 +372,6 @@ static void run_8_bits(Scatter *scatter) {
         scatter<<<tiles(), DIGITS, tile_bytes()>>>(source(pass), target(pass), dev_scratch, digit, n);
         HANDLE_LAUNCH();
     }
-}
-
-static void run_match(void) {
-    run_8_bits(with_tile(with_values ? scatter_by_match<true> : scatter_by_match<false>));
-}
-
-static void run_lane_bits(void) {
-    run_8_bits(with_tile(with_values ? scatter_by_bits<true> : scatter_by_bits<false>));
 }
 
 // ---- Rung 4: a pass is a single kernel. Its blocks get the prefix sums of their counts by decoupled
@@ -576,9 +538,9 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
     if (!sorts)
         look_back(tile, row);
     else if (tile.common)
-        sort_by_bits_and_vote<false>(tile, key, value, digit);
+        sort_by_bits<false, true>(tile, key, value, digit);
     else
-        sort_by_bits<false>(tile, key, value, digit);
+        sort_by_bits<false, false>(tile, key, value, digit);
     // key[] has the indices of the keys in the sorted tile now. They are packed, two in a word.
     for (unsigned i = 0; i < items / 2 && sorts; i++)
         key[i] = key[2 * i] | key[2 * i + 1] << 16;
@@ -599,7 +561,7 @@ static size_t words_per_pass(unsigned items) {
 template <unsigned items> static void run_look_back_with(void) {
     auto scatter = with_values ? scatter_looking_back<true, items> : scatter_looking_back<false, items>;
     const size_t bytes = offsetof(Tile<items>, values), words = words_per_pass(items); // also with values
-    HANDLE_ERROR(cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    bench_shared(scatter, bytes);
     unsigned blocks = min_of(2 * multiprocessors, (n - 1) / (4 * COUNTERS) + 1);
     count_all<<<blocks, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words, flip(), n);
     HANDLE_LAUNCH();
@@ -617,10 +579,6 @@ static void run_look_back(void) {
         run_look_back_with<FEW>();
     else
         run_look_back_with<ITEMS>();
-}
-
-static const char *needs_keys(void) {
-    return needs_shared(offsetof(Tile<ITEMS>, values));
 }
 
 static size_t scratch_words(void) {
@@ -641,13 +599,6 @@ template <class T> static void cub_sort(void) {
             return cub::DeviceRadixSort::SortKeys(memory, bytes, in, out, (int)n);
         });
 }
-
-static void run_cub(void) {
-    if (is_signed)
-        cub_sort<int>();
-    else
-        cub_sort<unsigned>();
-}
 #endif
 
 // The memory traffic of a sort with four passes: it reads and writes all records four times, and reads the
@@ -665,13 +616,14 @@ static void run_copies(void) {
 static const Rung rungs[] = {
     {"course, one bit", "32 passes: flags, scan, scatter", run_bits},
     {"four bits", "8 passes; counters per thread", run_4_bits},
-    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_match, RUNG, 0, 0, needs_memory},
-    {"lanes as bits", "matched by atomic operations in shared memory", run_lane_bits, RUNG, 0, 0,
-     needs_memory},
-    {"single pass", "decoupled look-back: keys are read once per pass", run_look_back, RUNG, 0, 0,
-     needs_keys},
+    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<true>,
+     [] { return needs_shared(tile_bytes()); }},
+    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<false>,
+     [] { return needs_shared(tile_bytes()); }},
+    {"single pass", "decoupled look-back: keys are read once per pass", run_look_back,
+     [] { return needs_shared(offsetof(Tile<ITEMS>, values)); }},
 #ifdef HAVE_CUB
-    {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
+    {"CUB", "DeviceRadixSort", [] { is_signed ? cub_sort<int>() : cub_sort<unsigned>(); }, LIBRARY},
 #endif
     {"copies", "the bytes that four passes and a count move", run_copies, LIMIT},
 };

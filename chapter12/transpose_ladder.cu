@@ -145,10 +145,10 @@ static const Rung rungs[] = {
     {"naive", "scattered writes", [] { run_tiles(transpose_naive); }},
     {"tile", "coalesced writes, with bank conflicts", [] { run_tiles(transpose_tile<TILE>); }},
     {"padding", "no bank conflicts", [] { run_tiles(transpose_tile<TILE + 1>); }},
-    {"vectorized loads", "float4, tiles of 64 x 64", [] { run_vectors(transpose_vectors, false); }, RUNG, 0,
-     0, needs_fours},
+    {"vectorized loads", "float4, tiles of 64 x 64", [] { run_vectors(transpose_vectors, false); },
+     needs_fours},
     {"column by column", "whole rows of the output at a time", [] { run_vectors(transpose_columns, true); },
-     RUNG, 0, 0, needs_fours},
+     needs_fours},
 #ifdef HAVE_CUBLAS
     {"cublasSgeam", "cuBLAS", run_cublas, LIBRARY},
 #endif

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <unistd.h> // isatty()
+#include <functional>
 #include <string>
 #include <vector>
 #include "book.h"
@@ -29,10 +30,15 @@ enum BenchKind {
 struct Rung {
     const char *name, *idea; // in the terms of docs/terms.md; `idea` is what this rung adds
     void (*run)(void);       // enqueues all of the work; its memory is allocated before
-    BenchKind kind = RUNG;
-    int sm = 0;      // lowest compute capability, times ten; 0: any device, and the CPU back end
-    double work = 0; // of this row; 0: that of the table
-    const char *(*needs)(void) = NULL; // returns why the row cannot be run, "needs …", or NULL if it can
+    BenchKind kind;
+    int sm;                     // lowest compute capability, times ten; 0: any device, and the CPU back end
+    double work;                // of this row; 0: that of the table
+    const char *(*needs)(void); // returns why the row cannot be run, "needs …", or NULL if it can
+    Rung(const char *name, const char *idea, void (*run)(void), BenchKind kind = RUNG, int sm = 0,
+         double work = 0, const char *(*needs)(void) = NULL)
+        : name(name), idea(idea), run(run), kind(kind), sm(sm), work(work), needs(needs) {}
+    Rung(const char *name, const char *idea, void (*run)(void), const char *(*needs)(void))
+        : Rung(name, idea, run, RUNG, 0, 0, needs) {}
 };
 
 // The errors of a result, relative to a reference in double. NAN: not reported.
@@ -88,21 +94,38 @@ struct BenchRow {
 
 #include "lib/bench_report.h" // the table and the JSON
 
-// ---- memory of a ladder, which bench_finish() frees ----
+// ---- memory, streams and events of a ladder, which bench_finish() frees ----
 
-// Each memory, and the function that frees it
-static std::vector<std::pair<void *, cudaError_t (*)(void *)>> bench_memory_list;
+// Calls that free one of them each
+static std::vector<std::function<cudaError_t()>> bench_to_free;
 
 template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
     HANDLE_ERROR(cudaMalloc(memory, bytes));
-    bench_memory_list.push_back({*memory, cudaFree});
+    bench_to_free.push_back([m = *memory] { return cudaFree(m); });
 }
 
 // Page-locked host memory for results, which is copied faster than pageable memory
 template <class T>
 static inline void bench_malloc_host(T **memory, size_t bytes, unsigned flags = cudaHostAllocDefault) {
     HANDLE_ERROR(cudaHostAlloc(memory, bytes, flags));
-    bench_memory_list.push_back({*memory, cudaFreeHost});
+    bench_to_free.push_back([m = *memory] { return cudaFreeHost(m); });
+}
+
+static inline void bench_stream(cudaStream_t *stream, unsigned flags = cudaStreamDefault, int priority = 0) {
+    HANDLE_ERROR(cudaStreamCreateWithPriority(stream, flags, priority));
+    bench_to_free.push_back([s = *stream] { return cudaStreamDestroy(s); });
+}
+
+// An event that orders work and takes no time
+static inline void bench_event(cudaEvent_t *event) {
+    HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    bench_to_free.push_back([e = *event] { return cudaEventDestroy(e); });
+}
+
+// Lets the blocks of a kernel have more than 48 KiB of dynamic shared memory. Returns the kernel.
+template <class Kernel> static inline Kernel *bench_shared(Kernel *kernel, size_t bytes) {
+    HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return kernel;
 }
 
 // call(memory, bytes) calls a function of CUB. The first time, which is not timed, its memory is allocated:
@@ -396,21 +419,9 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
     return ok;
 }
 
-// For check(): after poison(), runs the rung `name` once more, for a part of the data whose size leaves a
-// tail. Returns false for a library, which needs no such check.
-template <size_t count> static inline bool bench_again(const Rung (&rungs)[count], const char *name) {
-    const Rung *rung =
-        std::find_if(rungs, rungs + count, [=](const Rung &r) { return r.name == std::string(name); });
-    if (rung == rungs + count || rung->kind != RUNG)
-        return false;
-    poison();
-    rung->run();
-    return true;
-}
-
-// After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
-// that of the harness, and `arrays`, which are host memory. Returns the exit status: failure if a result of a
-// table was wrong, or not `ok`.
+// After the last bench_run: checks --kernel, prints the JSON and frees what bench_malloc() and the like have
+// made, and `arrays`, which are host memory. Returns the exit status: failure if a result of a table was
+// wrong, or not `ok`.
 static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool ok = true) {
     BenchDevice *d = bench_device();
     if (!d->rungs)
@@ -421,8 +432,8 @@ static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool o
         bench_print_json(d->prop);
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
-    for (auto [memory, free_memory] : bench_memory_list)
-        HANDLE_ERROR(free_memory(memory));
+    for (auto &free_one : bench_to_free)
+        HANDLE_ERROR(free_one());
     for (void *array : arrays)
         free(array);
     ok = ok && d->ok;

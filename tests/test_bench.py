@@ -376,7 +376,7 @@ def test_comparison_with_what_was_recorded(bench):
 
 
 def test_plots(bench):
-    """The lines and bars of what was run, its figures in words, and the colours of the dark scheme."""
+    """The lines of what was run, of one size its points, its figures in words, and the colours of the dark scheme."""
     if not importlib.util.find_spec("matplotlib") and "CI" not in os.environ:
         pytest.skip("needs matplotlib")
     rungs = ["book", "a <\\1> rung", "clusters"]
@@ -386,7 +386,7 @@ def test_plots(bench):
     shown = ["rung-0", "rung-1", "library-0", "limit-0"]
     figures = "0 book 100 GB/s, 1 a &lt;\\1&gt; rung 200 GB/s, 2 clusters needs sm_90, CUB 250 GB/s"
     dot, add = (bench.plot(name).read_text() for name in ("dot", "add"))
-    for svg, title in (dot, "dot"), (add, "add: 4194304 floats"):
+    for svg, title in (dot, "dot"), (add, "add"):
         assert re.findall(r'id="((?:rung|library|limit)-\d+)"', svg) == shown
         assert "@media (prefers-color-scheme: dark)" in svg
         assert f"<desc>{title}, at --size 4194304: {figures}, copy (limit) 400 GB/s.</desc>" in svg

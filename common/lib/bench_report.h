@@ -132,10 +132,6 @@ static inline std::string bench_number(double value) {
     return bench_format("%.6g", value, "null");
 }
 
-static inline std::string bench_bool(bool value) {
-    return value ? "true" : "false";
-}
-
 static inline std::string bench_string(std::string text) {
     std::string quoted = "\"";
     for (char c : text) {
@@ -171,13 +167,13 @@ static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2)
         add("min_ms", bench_number(row.ms.empty() ? NAN : row.ms.front()));
         add("max_ms", bench_number(row.ms.empty() ? NAN : row.ms.back()));
         add("cold_ms", bench_number(bench_median(row.cold)));
-        add("in_l2", bench_bool(in_l2));
+        add("in_l2", in_l2 ? "true" : "false");
         add("rate", bench_number(rate));
         add("unit", bench_string(bench.unit));
         add("of_limit", bench_number(bench_of_limit(row, r)));
         add("times_book", bench_number(alone ? NAN : r.book / ms));
         add("times_library", bench_number(alone ? NAN : r.library / ms));
-        add("verified", alone || !row.skipped.empty() ? "null" : bench_bool(row.ok));
+        add("verified", alone || !row.skipped.empty() ? "null" : row.ok ? "true" : "false");
         add("max_error", bench_number(row.error.max));
         add("rms_error", bench_number(row.error.rms));
         bench_json += "}";
