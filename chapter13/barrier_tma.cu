@@ -14,7 +14,7 @@
  * Build:   nvcc -o barrier_tma chapter13/barrier_tma.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/barrier_tma --size 8000
  * Differs: the filter of chapter13/pipeline_blur; here the picture has a margin, so that each tile has all of
- *          its halo. It has run on an H200; bench/results has no times of it yet.
+ *          its halo.
  * Needs:   sm=90
  * Check:   --size 150 | --size 7
  */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../book.h"
+#include "../thread.h" // in_threads()
 
 // After how many steps the point of pixel (x, y) diverges, computed in float as in the programs, or in
 // double. Points of the set have view.iterations steps.
@@ -29,13 +30,18 @@ template <typename real, class View> static int steps_of(size_t x, size_t y, con
 // may differ. `by_steps`: the colors of the picture show the steps, not only whether a pixel is in the set.
 template <class View> static double reference_steps(const View &view, bool by_steps, int *steps) {
     size_t count = view.size * view.size, inside = 0, disagree = 0;
-    for (size_t i = 0; i < count; i++) {
-        steps[i] = steps_of<float>(i % view.size, i / view.size, view);
-        int exact = steps_of<double>(i % view.size, i / view.size, view);
-        bool in = steps[i] == view.iterations;
-        inside += in;
-        disagree += by_steps ? steps[i] != exact : in != (exact == view.iterations);
-    }
+    in_threads(count, [&](size_t begin, size_t end) {
+        size_t in_set = 0, differ = 0;
+        for (size_t i = begin; i < end; i++) {
+            steps[i] = steps_of<float>(i % view.size, i / view.size, view);
+            int exact = steps_of<double>(i % view.size, i / view.size, view);
+            bool in = steps[i] == view.iterations;
+            in_set += in;
+            differ += by_steps ? steps[i] != exact : in != (exact == view.iterations);
+        }
+        __atomic_fetch_add(&inside, in_set, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&disagree, differ, __ATOMIC_RELAXED);
+    });
     if (!(options.uses & LADDER))
         printf("%zu of %zu pixels are in the set; float and double disagree about %zu\n", inside, count,
                disagree);
