@@ -314,7 +314,7 @@ __global__ void fill(int *to, int value) {
     to[threadIdx.x] = value + threadIdx.x; // missing_event, host_reads_kernel
 }
 __global__ void copy(int *to, const int *from) {
-    to[threadIdx.x] = from[threadIdx.x]; // missing_event
+    to[threadIdx.x] = from[threadIdx.x]; // missing_event, freed_elsewhere
 }
 
 // Streams that wait for each other in turn
@@ -335,6 +335,29 @@ static void missing_event(int *data, bool wrong) {
         if (!wrong)
             CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
     }
+}
+
+// A stream frees memory that another one reads.
+static void freed_elsewhere(int *data, bool wrong) {
+    cudaStream_t s[2];
+    cudaEvent_t e[2];
+    int *memory;
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+        CHECK(cudaEventCreate(&e[i]));
+    }
+    CHECK(cudaMallocAsync(&memory, N * sizeof *memory, s[0]));
+    fill<<<1, N, 0, s[0]>>>(memory, 3);
+    CHECK(cudaEventRecord(e[0], s[0]));
+    CHECK(cudaStreamWaitEvent(s[1], e[0], 0));
+    copy<<<1, N, 0, s[1]>>>(data, memory);
+    CHECK(cudaEventRecord(e[1], s[1]));
+    if (!wrong)
+        CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
+    CHECK(cudaFreeAsync(memory, s[0]));
+    CHECK(cudaStreamSynchronize(s[1])); // the copy comes first
+    CHECK(cudaStreamSynchronize(s[0]));
 }
 
 static void host_reads(int *data, bool wrong) {
@@ -452,8 +475,9 @@ static const struct {
     KERNEL(bins_of_block, 1) KERNEL(tree, 1)
     KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
-    HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
-    KERNEL(others_local, 1) KERNEL(written_index, 1) HOST(two_fills) HOST(fill_and_kernel)
+    HOST(missing_event) HOST(freed_elsewhere) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel)
+    HOST(each_stream) HOST(library) KERNEL(others_local, 1) KERNEL(written_index, 1)
+    HOST(two_fills) HOST(fill_and_kernel)
 };
 // clang-format on
 
