@@ -50,6 +50,14 @@ MISTAKES = {
     "chapter13/barrier_tma --size 150": [
         ("copied.wait(std::move(token)); // until all threads have arrived and the copies are complete", ""),
         ("copied.wait(std::move(token)); // until all threads and all bytes have arrived", ""),
+        (
+            "copied.wait(std::move(token)); // until all threads have arrived and the copies are complete",
+            "__syncthreads();",
+        ),
+        (
+            "copied.wait(std::move(token)); // until all threads and all bytes have arrived",
+            "__syncthreads();",
+        ),
     ],
     "chapter13/async_errors": [
         ('report("cudaDeviceSynchronize()", cudaDeviceSynchronize());', ""),

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda/barrier>
 #include <cuda_pipeline.h>
 #include <cusparse.h>
 #include <mma.h>
@@ -173,6 +174,21 @@ __global__ void async_copy(int *data, bool wrong) {
         if (!wrong)
             __syncthreads();
     }
+}
+
+// Each thread begins a copy, which the barrier object counts.
+__global__ void barrier_copy(int *data, bool wrong) {
+    __shared__ int cells[N];
+    __shared__ cuda::barrier<cuda::thread_scope_block> copied;
+    if (threadIdx.x == 0)
+        init(&copied, N);
+    __syncthreads();
+    cuda::memcpy_async(&cells[threadIdx.x], &data[threadIdx.x], cuda::aligned_size_t<4>(4), copied);
+    copied.arrive_and_wait();
+    data[N + threadIdx.x] = cells[N - 1 - threadIdx.x]; // barrier_copy
+    if (!wrong)
+        __syncthreads();
+    cells[threadIdx.x] = 1; // barrier_copy
 }
 
 // A shuffle exchanges registers, it does not order memory.
@@ -470,9 +486,9 @@ static const struct {
     const char *name;
     void (*run)(int *, bool);
 } cases[] = {
-    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(shuffle_order, 1)
-    KERNEL(matrix_load, 1) KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1)
-    KERNEL(bins_of_block, 1) KERNEL(tree, 1)
+    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(barrier_copy, 1)
+    KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1) KERNEL(matrix_store, 1)
+    KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(bins_of_block, 1) KERNEL(tree, 1)
     KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(freed_elsewhere) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel)
