@@ -65,8 +65,8 @@ static const struct {
     {90, "atomicAdd() of a float4; clusters of blocks", "H100, H200"},
     {100, "tensor cores for floating-point numbers of 4 bits", "B200"},
     {103, "as 10.0; tcgen05 needs code for 10.0a, 10.3a or 11.0a", "B300"},
-    {110, "as 10.0; 24 blocks in a multiprocessor, 10.0 has 32", "Jetson T5000"},
-    {120, "100 KiB of shared memory in one, 10.0 has 228", "GeForce RTX 5090"},
+    {110, "as 10.0; 24 blocks a multiprocessor, 10.0 has 32", "Jetson T5000"},
+    {120, "100 KiB of shared memory a multiprocessor, 10.0 has 228", "GeForce RTX 5090"},
     {121, "as 12.0", "GB10"},
 };
 

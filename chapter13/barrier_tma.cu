@@ -2,11 +2,12 @@
 /*
  * barrier_tma: a box filter whose tiles are copied by the hardware, and barriers that wait for the bytes
  *
- * Teaches: A barrier object splits a wait in two: a thread arrives and gets a token, and waits with the token
- *          later. Asynchronous copies complete on the same barrier. Where the device has the Tensor Memory
- *          Accelerator (TMA), one thread copies a whole tile by one instruction: a tensor map, which the host
- *          encodes, says where the rows of the array lie and how large a tile is. The barrier then waits for
- *          arrivals and for bytes.
+ * Teaches: A barrier object has two calls in place of __syncthreads(): a thread arrives and gets a token, and
+ *          waits with the token later. The wait ends when all threads have arrived and the asynchronous
+ *          copies of the barrier are complete. Where the device has the Tensor Memory Accelerator (TMA), one
+ *          thread copies a whole tile by one instruction: a tensor map, which the host encodes, says where
+ *          the rows of the array lie and how large a tile is. Then the barrier also counts the bytes that
+ *          have been copied.
  * Terms:   Tensor Memory Accelerator, asynchronous copy, barrier, tile, halo, shared memory
  * Book:    12.2.5 (after the book)
  * Since:   CUDA 12.5, compute capability 9.0 (H100)
@@ -74,17 +75,17 @@ __global__ void box_rows(const float *in, size_t pitch, float *out, int size) {
 // address of the parameter itself, and not that of a copy in local memory. Devices before compute
 // capability 9.0 have no tensor maps: for them this kernel is empty, and it is not launched.
 __global__ void box_map(const __grid_constant__ CUtensorMap map, float *out, int size) {
-#ifdef __cccl_lib_local_barrier_arrive_tx // <cuda/barrier> has what follows: compute capability 9.0
+#ifdef __cccl_lib_local_barrier_arrive_tx // by <cuda/barrier>, for compute capability 9.0 and later
     __shared__ Tile tile;
     __shared__ barrier copied;
     bool first = threadIdx.x + threadIdx.y == 0;
     if (first) {
         init(&copied, WIDTH * HEIGHT);
-        cde::fence_proxy_async_shared_cta(); // orders init() before the accesses of the accelerator
+        cde::fence_proxy_async_shared_cta(); // so that the accelerator sees the result of init()
     }
     __syncthreads();
 
-    if (first) { // one thread begins the copy, and adds its bytes to what the barrier waits for
+    if (first) { // one thread begins the copy, and adds its bytes to those that the barrier waits for
         cde::cp_async_bulk_tensor_2d_global_to_shared(&tile, &map, blockIdx.x * WIDTH, blockIdx.y * HEIGHT,
                                                       copied);
         cuda::device::barrier_expect_tx(copied, sizeof(tile.pixel));
@@ -149,6 +150,7 @@ void settings(int argc, char **argv) {
         quit(EXIT_WAIVED, "needs tensor maps: a device of compute capability 9.0, and code for it");
     const size_t pixels = (size + WIDTH + 2 * RADIUS) * (size + HEIGHT + 2 * RADIUS);
     require_memory(2 * pixels * sizeof(float), 2 * pixels * sizeof(float));
+    printf("The fastest: ./bin/chapter13/pipeline_blur --size %zu\n", size);
 }
 
 // Prints the time of a kernel, and compares its output with the reference. Before that it overwrites the

@@ -24,7 +24,7 @@
 
 namespace cg = cooperative_groups;
 
-#define BLOCKS  8   // of the cluster: the most that every device allows
+#define BLOCKS  8   // of the cluster; every device that has clusters allows 8
 #define LARGEST 448 // rows and columns of a plate that fits: two strips of 56 rows take 196 KiB
 
 static size_t size = 64;  // --size
@@ -32,7 +32,7 @@ static int steps = STEPS; // --iterations
 static float *dev_inSrc, *dev_outSrc, *dev_constSrc;
 static bool check(const char *how, void (*frame)(void));
 
-// The new temperature of cell x of a row; top and bottom are the rows beside it.
+// The new temperature of cell x of a row; `top` is the row before it, `bottom` the row after it.
 __device__ float blend(const float *row, const float *top, const float *bottom, int x, int size,
                        float heater) {
     float c = row[x], left = row[max(x - 1, 0)], right = row[min(x + 1, size - 1)];
@@ -84,7 +84,7 @@ __global__ void cluster_kernel(float *plate, const float *cptr, int size, int st
     for (int y = threadIdx.y; y < rows && first + y < size; y += blockDim.y)
         for (int x = threadIdx.x; x < size; x += blockDim.x)
             plate[x + (first + y) * size] = in[x + y * size];
-    cluster.sync(); // the shared memory of a block ends with it, and a neighbour may still read it
+    cluster.sync(); // a neighbour may still read the shared memory of this block
 #else
     (void)plate, (void)cptr, (void)size, (void)steps;
 #endif
@@ -99,7 +99,7 @@ static void by_grid(void) {
     HANDLE_ERROR(cudaLaunchCooperativeKernel(grid_kernel, blocks, threads, arguments, 0, 0));
 }
 
-// With __cluster_dims__(BLOCKS, 1, 1) in the declaration of the kernel, <<<>>> launches a cluster as well.
+// If the kernel is declared with __cluster_dims__(BLOCKS, 1, 1), <<<>>> launches a cluster as well.
 static void by_cluster(void) {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeClusterDimension;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * dependent_launch: the steps of the heat simulation, each launched before the one before it has ended
+ * dependent_launch: the steps of the heat simulation, where a kernel starts before the previous one has ended
  *
  * Teaches: Between two kernels of a stream the device waits for the last block of the first one, and then
- *          starts the blocks of the second one. With programmatic dependent launch these start earlier,
- *          when all blocks of the first kernel have called cudaTriggerProgrammaticLaunchCompletion(). They
- *          themselves wait, in cudaGridDependencySynchronize(), before they use what that kernel writes.
+ *          starts the blocks of the second one. With programmatic dependent launch the blocks of the second
+ *          kernel may start when all blocks of the first one have called
+ *          cudaTriggerProgrammaticLaunchCompletion() or have ended. Before they use what the first kernel
+ *          writes, they call cudaGridDependencySynchronize(), which waits until it has ended.
  * Terms:   programmatic dependent launch, launch overhead, graph, stencil, ping-pong buffers, heat equation
  * Book:    7.3.3 (after the book)
  * Since:   CUDA 11.8, compute capability 9.0 (H100)
@@ -31,15 +32,16 @@ static bool supported(void);
 static bool check(DataBlock *d, const char *how);
 template <class Launch> static void time_steps(DataBlock *d, const char *how, Launch launch);
 
-// In a kernel that was launched as usual, both calls have no effect. What stands before the wait runs at the
-// same time as the kernel before, so it may only read what that kernel does not write: here the heaters.
+// In a kernel that was launched as usual, both calls have no effect. The lines above the wait may run while
+// the previous kernel still runs, so they must not write, and may only read what that kernel does not write:
+// here the heaters.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     size_t offset = x + y * size;
     float heater = x < size && y < size ? cptr[offset] : 0;
 #if __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion(); // blocks of the next kernel may start where there is room
-    cudaGridDependencySynchronize();           // the kernel before has ended, and its results are visible
+    cudaGridDependencySynchronize();           // the previous kernel has ended, and its results are visible
 #endif
     if (heater != 0)
         iptr[offset] = heater;
@@ -61,7 +63,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
         c + SPEED * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
 }
 
-// The steps of a frame. The attribute is that of the later one of two kernels, and allows it to start early.
+// The steps of a frame. A kernel that is launched with the attribute may start before the previous one ends.
 static void anim_gpu(DataBlock *d, bool dependent) {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -74,7 +76,7 @@ static void anim_gpu(DataBlock *d, bool dependent) {
         HANDLE_ERROR(cudaLaunchKernelEx(&config, blend_kernel, out, in, size));
         swap(in, out);
     }
-    if (in != d->dev_inSrc) // a copy waits for the kernel before it, as usual
+    if (in != d->dev_inSrc) // a copy waits until the previous kernel has ended
         HANDLE_ERROR(cudaMemcpyAsync(d->dev_inSrc, in, size * size * sizeof(float), cudaMemcpyDeviceToDevice,
                                      d->stream));
 }
@@ -96,7 +98,7 @@ int main(int argc, char **argv) {
         time_steps(&data,
                    dependent ? "Dependent launches:" : "One by one:", [&] { anim_gpu(&data, dependent); });
 
-        cudaGraph_t graph; // keeps the attribute
+        cudaGraph_t graph; // its nodes have the attribute, too
         cudaGraphExec_t graphExec;
         HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
         anim_gpu(&data, dependent);

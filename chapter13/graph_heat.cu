@@ -3,9 +3,9 @@
  * graph_heat: the steps of the heat simulation as a graph, whose parameter is changed
  *
  * Teaches: Stream capture records launches as a graph instead of running them. The graph is checked and
- *          prepared once, and then one call launches all of its nodes, so that a launch costs the host
- *          a fraction of what it did. The arguments are recorded too: to change them one records again and
- *          updates the graph that is launched.
+ *          prepared once, and then one call launches all of its nodes, which takes the host a fraction of
+ *          the time of single launches. The arguments are recorded too: to change them one records again
+ *          and updates the graph that is launched.
  * Terms:   graph, stream capture, launch overhead, stencil, ping-pong buffers, heat equation
  * Book:    7.3.3 (after the book)
  * Since:   CUDA 10.1, every GPU; as written here CUDA 12.0
@@ -72,7 +72,8 @@ static void anim_gpu(DataBlock *d, float speed) {
                                      d->stream));
 }
 
-// Between both calls the launches are recorded and do not run. The graph holds them and their order.
+// Between the calls that begin and end the capture, launches are recorded and do not run. The graph holds
+// them and their order.
 static cudaGraph_t record(DataBlock *d, float speed) {
     cudaGraph_t graph;
     HANDLE_ERROR(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeGlobal));
@@ -109,9 +110,9 @@ int main(int argc, char **argv) {
 
     anim_gpu(&data, SPEED); // two launches a step, as in chapter 7
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    update(&data, graphExec, slower); // holds for later launches, not for the one before
+    update(&data, graphExec, slower); // changes later launches, not the one before
     HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    bool ok = check(&data, graphExec); // copies the temperatures, after what the stream does
+    bool ok = check(&data, graphExec); // copies the temperatures when the stream has finished
 
     HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
     HANDLE_ERROR(cudaGraphDestroy(graph));

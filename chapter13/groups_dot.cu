@@ -2,10 +2,11 @@
 /*
  * groups_dot: dot product with cooperative groups and a barrier for the whole grid
  *
- * Teaches: A group is a value that names threads: a tile of a warp, the block, the grid. reduce() adds a
- *          value of each thread of a tile in registers, and sync() is the barrier of a group. A barrier of
- *          the grid needs a cooperative launch, whose blocks all run at the same time. With it the device
- *          also adds the partial sums, for which chapter 5 had to end the kernel.
+ * Teaches: A group is an object that stands for threads: those of a tile of a warp, of the block, of the
+ *          grid. reduce() adds one value of each thread of a tile, in registers, and sync() is the barrier
+ *          of a group. A barrier of the grid needs a cooperative launch, whose blocks all run at the same
+ *          time. After that barrier the same kernel adds the partial sums; in chapter 5 the host did so,
+ *          after the kernel had ended.
  * Terms:   cooperative groups, cooperative launch, grid barrier, warp shuffle, reduction, occupancy
  * Book:    5.3.1 (after the book); T reduction (a barrier of the grid)
  * Since:   CUDA 11.0 (tiles and barriers: CUDA 9.0); the barrier of the grid: compute capability 6.0
@@ -32,7 +33,7 @@ __global__ void dot(const float *a, const float *b, float *partial_c, float *c, 
     cg::grid_group grid = cg::this_grid();
     cg::thread_block block = cg::this_thread_block();
     cg::thread_block_tile<32> tile = cg::tiled_partition<32>(block); // on every device of today: a warp
-    __shared__ float cache[threadsPerBlock / 32];                    // a number a tile, not one a thread
+    __shared__ float cache[threadsPerBlock / 32];                    // one element for each tile
 
     // As in chapter 5, with the index of the thread in the grid and the number of threads of the grid.
     float temp = 0;
@@ -52,8 +53,8 @@ __global__ void dot(const float *a, const float *b, float *partial_c, float *c, 
             partial_c[grid.block_rank()] = temp;
     }
 
-    // Behind the barrier all blocks have written their partial sums, and every thread sees them. As at
-    // __syncthreads(), every thread has to come here, so no block may return before.
+    // After the barrier all blocks have written their partial sums, and every thread sees them. As with
+    // __syncthreads(), every thread has to reach the barrier, so no thread may return before it.
     grid.sync();
     if (grid.block_rank() == 0 && tile.meta_group_rank() == 0) {
         temp = 0;
@@ -68,8 +69,9 @@ __global__ void dot(const float *a, const float *b, float *partial_c, float *c, 
 int main(int argc, char **argv) {
     settings(argc, argv);
 
-    // Blocks that wait for each other must all run at the same time. A launch of more of them fails with
-    // cudaErrorCooperativeLaunchTooLarge: blocks that have not begun would be waited for in vain.
+    // Blocks that wait for each other must all run at the same time. If there were more, those that run would
+    // wait for blocks that cannot begin until others have ended. Such a launch fails with
+    // cudaErrorCooperativeLaunchTooLarge.
     int blocksPerMultiprocessor;
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
 
-    // One pointer each, for the host and the device. Where a page lies is decided by the first access to it.
+    // Host and device use the same pointers. The first access to a page decides where it is allocated.
     unsigned char *buffer;
     unsigned long long *histo;
     HANDLE_ERROR(cudaMallocManaged((void **)&buffer, size));
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
         // launch moves all managed memory to the device, and the host must wait for the kernel.
         if (way == ADVICE && prop.concurrentManagedAccess) {
             // The pages stay on the host, and the device maps them: it reads them over the bus without a page
-            // fault, as it reads zero-copy memory (chapter 11). Good for what is read once.
+            // fault, as it reads zero-copy memory (chapter 11). This suits data that is read once.
             HANDLE_ERROR(cudaMemAdvise(buffer, size, cudaMemAdviseSetPreferredLocation, host));
             HANDLE_ERROR(cudaMemAdvise(buffer, size, cudaMemAdviseSetAccessedBy, device));
         }
@@ -79,7 +79,8 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
         HANDLE_ERROR(cudaEventRecord(stop, 0));
 
-        // A copy would wait for the kernel. There is none, so the host itself waits before it reads the bins.
+        // A copy to the host would wait for the kernel. Here the host calls a function that waits, and then
+        // reads the bins.
         HANDLE_ERROR(cudaEventSynchronize(stop));
         float elapsedTime;
         HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));

@@ -4,9 +4,9 @@
  *
  * Teaches: An asynchronous copy goes from global to shared memory without a register, and the thread
  *          that begins it goes on at once. Copies are committed in batches, and a thread waits until
- *          all but its latest batches are complete. With several stages, which are tiles in shared
- *          memory, the next tiles are copied while the block computes one: that hides the latency of
- *          global memory.
+ *          all but its latest batches are complete. A stage is room for a tile in shared memory. With
+ *          several stages the next tiles are copied while the block computes one: that hides the latency
+ *          of global memory.
  * Terms:   pipeline, asynchronous copy, shared memory, latency hiding, double buffering, tile, halo,
  *          barrier
  * Book:    12.2.5 (after the book)
@@ -70,8 +70,8 @@ __global__ void box_tile(const float *in, float *out, int size) {
     blur(tile, out, size, blockIdx.y);
 }
 
-// Begins the copies of a tile with its halo. A plain assignment would load each pixel into a register, and
-// the thread would wait for it before it could store it.
+// Begins the copies of a tile with its halo. With an assignment a thread would load each pixel into a
+// register and wait for it before it could store it.
 __device__ void fetch(float *stage, const float *in, int size, int row) {
     int left = blockIdx.x * WIDTH - RADIUS, top = row * HEIGHT - RADIUS;
     for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
@@ -92,15 +92,15 @@ template <int STAGES> __global__ void box_pipeline(const float *in, float *out, 
         int ahead = t + STAGES - 1;
         if (ahead < mine)
             fetch(stage[ahead % STAGES], in, size, blockIdx.y + ahead * gridDim.y);
-        __pipeline_commit(); // even if it is empty: the same number of batches is behind each tile
+        __pipeline_commit(); // even if it is empty, so that STAGES - 1 batches follow that of each tile
 
-        // STAGES - 1 later batches may still be under way. The wait is for the copies that this thread has
-        // begun; the barrier makes those of the other threads visible.
+        // STAGES - 1 later batches need not be complete. The wait is for the copies that this thread has
+        // begun; after the barrier those of the other threads are complete, too.
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();
 
         blur(stage[t % STAGES], out, size, blockIdx.y + t * gridDim.y);
-        __syncthreads(); // all have read this stage: the next fetch overwrites it
+        __syncthreads(); // all threads have read this stage, which the next fetch overwrites
     }
 }
 
@@ -115,9 +115,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_out, bytes));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
 
-    // Fewer blocks than tiles, so that a block has next tiles to copy. Several blocks on a multiprocessor
-    // hide latency as well: while one waits, another computes. The fewer there are, the more the stages
-    // matter.
+    // Fewer blocks than tiles, so that a block has several tiles. Several blocks on a multiprocessor hide
+    // latency as well: while one waits, another computes. The fewer there are, the more the stages help.
     dim3 threads(WIDTH, HEIGHT), blocks((size + WIDTH - 1) / WIDTH, (size + HEIGHT - 1) / HEIGHT);
     dim3 few(blocks.x, min_of(strips, blocks.y));
     box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size);

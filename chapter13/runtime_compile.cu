@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * runtime_compile: the kernel of a Julia set, compiled while the program runs, for the constant that is given
+ * runtime_compile: the kernel of a Julia set, compiled while the program runs, with the given c
  *
- * Teaches: NVRTC compiles CUDA C++ from a string. So what is known only when the program runs, such as an
- *          option, can be a constant of the kernel, of which the compiler makes use. It is compiled for the
- *          device that is there. The compilation takes far longer than a launch, so the kernel has to run
- *          often, or gain much.
+ * Teaches: NVRTC compiles CUDA C++ from a string. So a value that is known only when the program runs, such
+ *          as an option, can be a constant of the kernel, and the compiler can make the code shorter. The
+ *          code is for the device of this machine. The compilation takes far longer than a launch, so it
+ *          pays only if the kernel runs often or becomes much faster.
  * Terms:   runtime compilation, Julia set, compute capability
  * Book:    4.2.2 (after the book)
  * Since:   CUDA 7.0, every GPU; as written here CUDA 13.0
@@ -22,7 +22,7 @@
 
 struct View {
     size_t size;             // points a side
-    float scale, real, imag; // the set lies in -scale to scale on both axes; c is real + imag * i
+    float scale, real, imag; // both axes go from -scale to scale; c is real + imag * i
     int iterations;
 };
 static View view = {4096, 1.5f, -0.8f, 0.156f, 200}; // --size, --real and --imag, --iterations
@@ -44,8 +44,8 @@ __global__ void julia_kernel(unsigned char *ptr, View v) {
     ptr[x + y * v.size] = step == v.iterations && r * r + i * i <= 1000;
 }
 
-// The same as text. SIZE, SCALE, REAL, IMAG and ITERATIONS are options of the compiler. extern "C": the name
-// of the kernel is not changed by the types of its parameters.
+// The same as text. SIZE, SCALE, REAL, IMAG and ITERATIONS are macros; compile() defines them by options of
+// the compiler. extern "C": the compiler does not add the types of the parameters to the name of the kernel.
 static const char source[] = R"(
 extern "C" __global__ void julia_kernel(unsigned char *ptr) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
@@ -61,15 +61,15 @@ extern "C" __global__ void julia_kernel(unsigned char *ptr) {
     ptr[x + (unsigned long long)y * SIZE] = step == ITERATIONS && r * r + i * i <= 1000;
 })";
 
-// Compiles the text for this device, with the values of `view` in place of SIZE and the others. Returns the
-// machine code (cubin), which the caller frees.
+// Compiles the text for this device; SIZE and the other macros have the values in `view`. Returns the machine
+// code (cubin), which the caller frees.
 static char *compile(void) {
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     char arch[40], text[5][40];
     snprintf(arch, sizeof(arch), "--gpu-architecture=sm_%d%d", prop.major, prop.minor);
     snprintf(text[0], sizeof(text[0]), "-DSIZE=%zu", view.size);
-    snprintf(text[1], sizeof(text[1]), "-DSCALE=%af", view.scale); // %a: all bits
+    snprintf(text[1], sizeof(text[1]), "-DSCALE=%af", view.scale); // %a prints all bits
     snprintf(text[2], sizeof(text[2]), "-DREAL=%af", view.real);
     snprintf(text[3], sizeof(text[3]), "-DIMAG=%af", view.imag);
     snprintf(text[4], sizeof(text[4]), "-DITERATIONS=%d", view.iterations);
@@ -125,6 +125,8 @@ void settings(int argc, char **argv) {
                OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
                OPTION_INT("iterations", &view.iterations, 0, 100000, "after which a point is in the set")});
     require_memory(6 * view.size * view.size, view.size * view.size);
+    printf("The fastest: ./bin/chapter04/julia_ladder --size %zu --real %g --imag %g --iterations %d\n",
+           view.size, view.real, view.imag, view.iterations);
 }
 
 static void handle_nvrtc(nvrtcResult result, nvrtcProgram program) {

@@ -2,17 +2,17 @@
 /*
  * stream_callbacks: two host threads, each with a default stream of its own, and functions of the host in it
  *
- * Teaches: The default stream is shared by all host threads, so that the work of one waits for that of the
+ * Teaches: All host threads share the default stream, so that the work of one thread waits for that of the
  *          others. Each thread has a default stream of its own as well, cudaStreamPerThread. A function of
- *          the host can be a step of a stream, as copies and kernels are: it runs when the stream reaches it,
- *          in a thread of the driver, and must not call CUDA.
+ *          the host can be a step of a stream, as copies and kernels are: it runs when the steps before it
+ *          have ended, in a thread of the driver, and must not call CUDA.
  * Terms:   host function, default stream, stream, host thread, overlap, asynchronous copy
  * Book:    10.4 (after the book)
  * Since:   cudaStreamPerThread: CUDA 7.0; cudaLaunchHostFunc: CUDA 10.0; every GPU
  * Build:   nvcc -o stream_callbacks chapter13/stream_callbacks.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/stream_callbacks --size 4M
- * Differs: as chapter10/basic_single_stream with other arithmetic, and the host adds up each chunk. nvcc's
- *          option --default-stream per-thread makes the stream 0 that of the thread.
+ * Differs: as chapter10/basic_single_stream with other arithmetic, and the host adds up each chunk. With
+ *          nvcc's option --default-stream per-thread, stream 0 is the default stream of the thread.
  * Check:   --size 5001 --chunk 1000 | --size 2
  */
 #include "../common/book.h"

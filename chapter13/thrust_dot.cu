@@ -5,8 +5,8 @@
  * Teaches: For a reduction, a scan or a sort one calls a library today. Thrust has vectors, which
  *          allocate and copy, and algorithms for them; a call waits for its result. CUB is what Thrust
  *          calls on the device: it works in a stream, on memory that the program has allocated, and
- *          leaves its result there, so that it can also be part of a graph. Both choose blocks and
- *          threads for the device that they find.
+ *          leaves its result there, so that it can also be part of a graph. Both choose the numbers of
+ *          blocks and threads for the device.
  * Terms:   Thrust, CUB, reduction, dot product, fusion, effective bandwidth
  * Book:    5.3.1 (after the book)
  * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0, here 13.0; on every GPU that the toolkit supports
@@ -35,15 +35,15 @@ static size_t n = N; // --size
 template <class Thrust, class Cub>
 static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b);
 
-// What CUB adds: the product i. Host and device may call it.
+// Computes product i, for CUB, which adds the products. Host and device can call it.
 struct Product {
     const float *a, *b;
     __host__ __device__ float operator()(size_t i) const { return a[i] * b[i]; }
 };
 
-// The sum of all products, in *dev_c. If storage is NULL, the call only computes `bytes`, the size of the
-// memory that it needs for partial sums. An iterator is read like a pointer: this one gives the number i as
-// element i, and Product makes product i of it, so that neither the numbers nor the products are stored.
+// Stores the sum of all products in *dev_c. If storage is NULL, the call only computes `bytes`, the size of
+// the memory that it needs for partial sums. An iterator is read like a pointer. Element i of this one is the
+// number i, and CUB calls Product with it, so that neither the numbers nor the products are stored.
 static void cub_dot(void *storage, size_t &bytes, const float *dev_a, const float *dev_b, float *dev_c) {
     thrust::counting_iterator<size_t> numbers(0);
     Product product = {dev_a, dev_b};
@@ -56,13 +56,14 @@ int main(int argc, char **argv) {
     thrust::host_vector<float> a(n), b(n);
     fill_dot(a.data(), b.data(), n);
 
-    // The whole program of chapter 5: the vectors allocate and copy, and free their memory at the end.
+    // These lines do the whole work of the program in chapter 5: the vectors allocate memory, copy, and free
+    // the memory at the end of main().
     thrust::device_vector<float> dev_a = a, dev_b = b;
     auto by_thrust = [&] { return thrust::inner_product(dev_a.begin(), dev_a.end(), dev_b.begin(), 0.0f); };
     float c = by_thrust();
     printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
 
-    // CUB takes pointers. Its memory is allocated once and serves many calls; Thrust allocates in each call.
+    // CUB takes pointers. Its memory is allocated once, for many calls; Thrust allocates in each call.
     float *in_a = thrust::raw_pointer_cast(dev_a.data()), *in_b = thrust::raw_pointer_cast(dev_b.data());
     float *dev_c;
     void *storage;

@@ -4,18 +4,18 @@
  *
  * Teaches: A tensor core multiplies tiles of matrices. A warp loads tiles into fragments, which are
  *          spread over the registers of its lanes, and one call adds the product of two fragments to a
- *          third. The sums are floats; the factors have 11 significant bits, in half and in TF32, in
- *          place of 24, and that is where the error comes from. Half has fewer bits for the exponent as
- *          well: 65,504 is its largest number, while TF32 has the range of float.
+ *          third. The sums are floats; the factors have 11 significant bits in half and in TF32, where
+ *          float has 24: the rounding of the factors causes the error. Half also has fewer bits for the
+ *          exponent: its largest number is 65,504, while TF32 has the range of float.
  * Terms:   tensor core, matrix product, TF32, tile, warp, lane
  * Book:    5.3.1 (after the book)
  * Since:   half: CUDA 9.0, compute capability 7.0 (V100); TF32: CUDA 11.0, 8.0 (A100)
  * After:   chapter13/thrust_dot
  * Build:   nvcc -o wmma_matmul chapter13/wmma_matmul.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
- * Differs: matmul() is the kernel of chapter05/matmul_gmem. A device without TF32 leaves that out. Today one
- *          calls cuBLAS or writes with CUTLASS. Their instructions are wgmma (9.0), which
- *          chapter05/matmul_ladder uses, and tcgen05 (10.0).
+ * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left out.
+ *          Today one calls cuBLAS, or writes such a kernel with CUTLASS. Their instructions are wgmma
+ *          (9.0), which chapter05/matmul_ladder uses, and tcgen05 (10.0).
  * Check:   --size 50 | --size 16
  * Web:     --size 128
  */
@@ -35,7 +35,7 @@ static bool check(int type, float ms, bool whole, const float *a, const float *b
 static bool has_tf32(void);
 static void print_limit(const half *dev_a, const half *dev_b, float *dev_c, size_t width);
 
-// That of chapter05/matmul_gmem, for comparison: a thread computes an element
+// The kernel of chapter05/matmul_gmem, for comparison: a thread computes an element
 __global__ void matmul(const float *a, const float *b, float *c, size_t n);
 
 // A warp computes a tile of c: threadIdx.x is the lane, threadIdx.y the warp of the block. All 32 lanes take
@@ -51,15 +51,15 @@ __global__ void matmul_half(const half *a, const half *b, float *c, size_t n) {
     wmma::fragment<wmma::accumulator, TILE, TILE, 16, float> sum;
     wmma::fill_fragment(sum, 0);
     for (size_t k = 0; k < n; k += 16) {
-        wmma::load_matrix_sync(tile_a, &a[row * n + k], n); // n is the distance of two rows
+        wmma::load_matrix_sync(tile_a, &a[row * n + k], n); // n elements from one row to the next
         wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
         wmma::mma_sync(sum, tile_a, tile_b, sum);
     }
     wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
 }
 
-// The same with floats, of which the tensor core uses 11 bits. The kernel rounds them; otherwise the other
-// 13 bits would be cut off, which is twice the error.
+// The same with floats, of which the tensor core uses 11 significant bits. The kernel rounds them; without
+// that the tensor core would cut off the other 13 bits, and the largest error would be twice as large.
 __global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     size_t col = TILE * blockIdx.x, row = TILE * (threadIdx.y + blockIdx.y * blockDim.y);
@@ -72,7 +72,7 @@ __global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n) 
     for (size_t k = 0; k < n; k += 8) {
         wmma::load_matrix_sync(tile_a, &a[row * n + k], n);
         wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
-        for (int i = 0; i < tile_a.num_elements; i++) // those that this lane holds
+        for (int i = 0; i < tile_a.num_elements; i++) // the elements that this lane holds
             tile_a.x[i] = wmma::__float_to_tf32(tile_a.x[i]);
         for (int i = 0; i < tile_b.num_elements; i++)
             tile_b.x[i] = wmma::__float_to_tf32(tile_b.x[i]);

@@ -3,8 +3,9 @@
 """check.py [PROGRAM | FOLDER]: runs programs under tools that find mistakes, and prints what they report. TOOLS in the environment is
 race (make check: programs built for the race detector of the CPU back end, run under several schedules), compiler (make sanitize:
 built with the sanitizers of the compiler) or compute-sanitizer (make sanitize on a GPU). Checking is slow, so each program runs with
-the options of the Check: field of its header. The exit status is 1 when something is found in a program, or it fails, or has a race on
-purpose that is not found. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run."""
+the options of the Check: field of its header. The exit status is 1 when something is found in a program, or it fails, has a race on
+purpose that is not found, or ends with another status than its header expects. BIN and BUILD are the folders of the
+Makefile; TIME_LIMIT is in seconds, for a run."""
 import collections
 import os
 import pathlib
@@ -108,7 +109,10 @@ def main(part=""):
         # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
         library = TOOLS == "compute-sanitizer" and re.search("cusparse|cusolver", program.needs)
         for way in WAYS[:1] if library else WAYS:
-            result, reason = judge(*run_once(name, program, options, way), name.startswith("my/"))
+            status, errors = run_once(name, program, options, way)
+            result, reason = judge(status, errors, name.startswith("my/"))
+            if program.expect not in (str(status), "") and result != "waived":
+                result, reason = "FAILED", [f"exit status {status}, its header expects {program.expect}"]
             if alone:
                 shown = "threads {:10} streams {:10}".format(*way.split("/")) if "/" in way else f"{way:10}"
                 print(f"    {shown} {result}", flush=True)

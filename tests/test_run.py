@@ -81,7 +81,18 @@ def test_check_says_what_was_found(sources):
         "clean": ("[ -n $CUDA_CPU_SCHEDULE$CUDA_CPU_STRICT ]", "", "clean", ""),
         "raced": (race, "", "race", "    cuda on the CPU: race in kernel k\n        thread 1\n"),
         "purpose": (race, " * Check:   --seed 1 (race)\n", "race, on purpose", "    cuda on the CPU: race"),
-        "unnoticed": (":", " * Expect:  1\n", "FAILED", "    wrong on purpose, but nothing was found\n"),
+        "unnoticed": (
+            ":",
+            " * Check:   --seed 1 (race)\n",
+            "FAILED",
+            "    wrong on purpose, but nothing was found\n",
+        ),
+        "unlike": (
+            f"({race}); exit 0",
+            " * Expect:  1\n",
+            "FAILED",
+            "    exit status 0, its header expects 1\n",
+        ),
         "broken": ("echo oops >&2; exit 3", "", "FAILED", "    exit status 3: oops\n"),
         "waived": ("echo no GPU >&2; exit 2", "", "waived", "    no GPU\n"),
         "sound": (wrong, " * Check:   --seed 1 | --seed 2 (race)\n", "FAILED", ""),
@@ -90,9 +101,9 @@ def test_check_says_what_was_found(sources):
     programs_of(sources, scripts, headers)
     log = run(sources, "scripts/check.py", "chapter03", status=1, BIN="bin")
     for name, (_, _, result, reason) in ways.items():
-        row = rf"^\[\d/8\] chapter03/{name}(?: --seed \d)? +{result} +[0-9.]+ s\n{re.escape(reason)}"
+        row = rf"^\[\d/9\] chapter03/{name}(?: --seed \d)? +{result} +[0-9.]+ s\n{re.escape(reason)}"
         assert re.search(row, log, re.M), f"{name}: {log}"
-    assert log.endswith("2 of 8 clean, 1 wrong on purpose and found, 5 failed, 0 not built\n"), log
+    assert log.endswith("2 of 9 clean, 1 wrong on purpose and found, 6 failed, 0 not built\n"), log
     for folder, file in ("bin", "sound"), (".", "sound.cu"):
         (sources / folder / "my/chapter03").mkdir(parents=True)
         shutil.copy(sources / folder / "chapter03" / file, sources / folder / "my/chapter03" / file)

@@ -41,7 +41,7 @@ void check_bulk_copy(const void *to, const void *from, size_t bytes) {
         kernel_error("bulk copy of %zu bytes from %p to %p: each must be a multiple of 16", bytes, from, to);
 }
 
-void check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared) {
+ptrdiff_t check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared) {
     TensorMap t;
     memcpy(&t, map, sizeof t);
     if (t.encoded != TensorMap::mark)
@@ -50,7 +50,9 @@ void check_box(const CUtensorMap *map, const int *coordinates, const void *share
     if ((uintptr_t)shared % 128)
         kernel_error("bulk copy of a box: its shared memory at %p must be aligned to 128 bytes", shared);
     bool inside = true, negative = false;
+    ptrdiff_t bytes = (ptrdiff_t)t.stride[0];
     for (unsigned d = 0; d < t.rank; ++d) {
+        bytes *= t.box_last[d] / t.step[d] + 1;
         negative = negative || coordinates[d] < 0;
         inside = inside && coordinates[d] >= 0 && (int64_t)coordinates[d] + t.box_last[d] <= t.last[d];
     }
@@ -61,9 +63,10 @@ void check_box(const CUtensorMap *map, const int *coordinates, const void *share
                      coordinates[0]);
     if (negative && !to_shared)
         kernel_error("bulk copy of a box to global memory: its coordinates must not be negative");
+    return bytes;
 }
 
-ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared) {
+void copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared) {
     if (!to_shared)
         check_box(map, coordinates, shared, false);
     TensorMap t;
@@ -92,7 +95,7 @@ ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared,
         while (d < t.rank && (i[d] += t.step[d]) > t.box_last[d])
             i[d++] = 0;
         if (d == t.rank)
-            return at - (char *)shared;
+            return;
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // <cuda/ptx>, and the part of <cuda/barrier> for compute capability 9.0: bulk copies (memcpy_async_tx,
 // cp_async_bulk…), also by tensor maps, and transaction barriers, which count bytes too. A copy to shared
-// memory is made when all threads have arrived at its barrier, so that a thread that does not wait reads old
-// values. A copy to global memory is made at once. The functions of <cuda/ptx> for an mbarrier do not exist;
-// for copies, barrier_native_handle() gives the mbarrier of a cuda::barrier.
+// memory is made when a thread waits for its barrier, so that threads which do not wait read old values. A
+// copy to global memory is made at once. The functions of <cuda/ptx> for an mbarrier do not exist; for
+// copies, barrier_native_handle() gives the mbarrier of a cuda::barrier.
 #pragma once
 #include "synchronize.h"
 
@@ -18,12 +18,12 @@ typedef struct CUtensorMap_st CUtensorMap;
 
 namespace cuda_cpu {
 
-// Copies a box of a tensor to shared memory, or back. The coordinates are those of its first element. Returns
-// the bytes of the box in shared memory. Copies to shared memory are put off, so they need check_box()
-// before. (tensor_map.cpp)
-ptrdiff_t copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared);
-// Ends the program with a message if a GPU would refuse this copy.
-void check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared);
+// Copies a box of a tensor to shared memory, or back. The coordinates are those of its first element. Copies
+// to shared memory are put off, so they need check_box() before. (tensor_map.cpp)
+void copy_box(const CUtensorMap *map, const int *coordinates, void *shared, bool to_shared);
+// Ends the program with a message if a GPU would refuse this copy. Returns the bytes of the box in shared
+// memory.
+ptrdiff_t check_box(const CUtensorMap *map, const int *coordinates, const void *shared, bool to_shared);
 // Ends the program with a message if the addresses or the size are no multiples of 16.
 void check_bulk_copy(const void *to, const void *from, size_t bytes);
 
@@ -50,7 +50,7 @@ namespace experimental {
 inline void cp_async_bulk_global_to_shared(void *to, const void *from, uint32_t bytes,
                                            ::cuda_cpu::BlockBarrier &b) {
     ::cuda_cpu::check_bulk_copy(to, from, bytes);
-    b.copy_later([=]() -> ptrdiff_t { return memcpy(to, from, bytes), bytes; });
+    b.copy_later(bytes, [=] { memcpy(to, from, bytes); });
 }
 inline void cp_async_bulk_shared_to_global(void *to, const void *from, uint32_t bytes) {
     ::cuda_cpu::check_bulk_copy(to, from, bytes);
@@ -60,8 +60,8 @@ template <size_t Rank> struct box_corner { int at[Rank]; };
 template <size_t Rank>
 void tensor_to_shared(void *to, const CUtensorMap *map, box_corner<Rank> corner,
                       ::cuda_cpu::BlockBarrier &b) {
-    ::cuda_cpu::check_box(map, corner.at, to, true);
-    b.copy_later([=] { return ::cuda_cpu::copy_box(map, corner.at, to, true); });
+    b.copy_later(::cuda_cpu::check_box(map, corner.at, to, true),
+                 [=] { ::cuda_cpu::copy_box(map, corner.at, to, true); });
 }
 #define CUDA_CPU_TENSOR(rank, PARAMETERS, ...)                                                               \
     inline void cp_async_bulk_tensor_##rank##d_global_to_shared(                                             \

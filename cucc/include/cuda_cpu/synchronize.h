@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other threads of its
-// block. Asynchronous copies are complete when the call returns, except bulk copies (bulk.h).
-// pipeline::quit() does not exist.
+// block. Bulk copies (bulk.h), and asynchronous copies with the barrier of a block, are made by the first
+// thread that waits for their phase, so that a wait that is missing shows. Other asynchronous copies are
+// complete when the call returns. pipeline::quit() does not exist.
 #pragma once
 #include "atomic.h"
 
@@ -20,7 +21,7 @@ struct no_completion {
 };
 struct late_copy {
     late_copy *next;
-    virtual ptrdiff_t run() = 0; // returns the number of bytes
+    virtual void run() = 0;
     virtual ~late_copy() {}
 };
 } // namespace cuda_cpu_detail
@@ -34,7 +35,8 @@ class barrier {
 
     barrier() = default; // for shared memory; the program calls init() before the first use
     explicit barrier(ptrdiff_t threads, Completion f = Completion())
-        : expected(threads), pending(threads), bytes(0), copies(nullptr), phase(0), completion(f) {}
+        : expected(threads), pending(threads), bytes(0), copies(nullptr), due(nullptr), phase(0),
+          completion(f) {}
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
     static constexpr ptrdiff_t(max)() { return (1 << 20) - 1; }
@@ -48,11 +50,14 @@ class barrier {
     void wait(arrival_token &&token, CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_HERE);
+        make_copies();
     }
     bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const {
         const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
         if (now == token.phase)
             ::cuda_cpu::polled(&phase, now, CUDA_CPU_HERE);
+        else
+            make_copies();
         return now != token.phase;
     }
     void arrive_and_wait(CUDA_CPU_SITE) { wait(arrive(), cu_file, cu_line); }
@@ -64,40 +69,58 @@ class barrier {
     void wait_for_phase(unsigned count, CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_HERE);
+        make_copies();
     }
     // For bulk.h, in barriers of one block: the phase also waits for this number of bytes.
-    void expect_bytes(ptrdiff_t n) { bytes += n; }
-    // Keeps a bulk copy until all threads of the phase have arrived, and then calls copy(), which returns the
-    // number of bytes that it has copied.
-    template <class F> void copy_later(F copy) {
-        struct of_f : cuda_cpu_detail::late_copy {
+    void expect_bytes(ptrdiff_t n) { __atomic_add_fetch(&bytes, n, __ATOMIC_RELAXED); }
+    // Keeps a copy until a thread waits for the phase, and then calls copy(). `n` are the bytes that it
+    // counts.
+    template <class F> void copy_later(ptrdiff_t n, F copy) {
+        struct of_f : late_copy {
             F copy;
             explicit of_f(F f) : copy(f) {}
-            ptrdiff_t run() override { return copy(); }
+            void run() override { copy(); }
         };
-        cuda_cpu_detail::late_copy *const newest = new of_f(copy);
-        newest->next = copies;
-        copies = newest;
+        put(copies, new of_f(copy));
+        expect_bytes(-n);
         if (__atomic_load_n(&pending, __ATOMIC_SEQ_CST) == 0)
             all_arrived();
     }
 
   private:
+    using late_copy = cuda_cpu_detail::late_copy;
+
     void all_arrived() {
-        while (cuda_cpu_detail::late_copy *const copy = copies) {
-            copies = copy->next;
-            bytes -= copy->run();
-            delete copy;
-        }
-        if (bytes)
+        if (__atomic_load_n(&bytes, __ATOMIC_RELAXED))
             return; // the phase does not end: a thread has still to call the copy of these bytes
+        take(copies, [this](late_copy *copy) { put(due, copy); });
         completion();
         __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
         __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
     }
 
+    void make_copies() const {
+        take(due, [](late_copy *copy) {
+            copy->run();
+            delete copy;
+        });
+    }
+    // Lists of copies. The threads of the block run in turn; the race detector needs the atomic accesses.
+    static void put(late_copy *&list, late_copy *copy) {
+        copy->next = __atomic_exchange_n(&list, copy, __ATOMIC_RELAXED);
+    }
+    template <class F> static void take(late_copy *&list, F f) {
+        late_copy *copy = __atomic_exchange_n(&list, nullptr, __ATOMIC_RELAXED);
+        while (copy) {
+            late_copy *const next = copy->next;
+            f(copy);
+            copy = next;
+        }
+    }
+
     ptrdiff_t expected, pending, bytes;
-    cuda_cpu_detail::late_copy *copies;
+    late_copy *copies;      // of this phase
+    mutable late_copy *due; // of phases that have ended
     mutable unsigned phase;
     Completion completion;
 };
@@ -239,18 +262,28 @@ template <size_t Alignment> struct aligned_size_t {
     constexpr operator size_t() const { return value; }
 };
 
+namespace cuda_cpu_detail {
+template <class Sync> void copy(void *to, const void *from, size_t bytes, Sync &) {
+    memcpy(to, from, bytes);
+}
+inline void copy(void *to, const void *from, size_t bytes, barrier<thread_scope_block> &b) {
+    b.copy_later(0, [=] { memcpy(to, from, bytes); });
+}
+} // namespace cuda_cpu_detail
+
 // Copies by a thread, or by a group's threads, each a share, for the users of the barrier or pipeline
 template <class To, class From, class Shape, class Sync>
-void memcpy_async(To *to, const From *from, Shape bytes, Sync &) {
-    memcpy((void *)to, (const void *)from, (size_t)bytes);
+void memcpy_async(To *to, const From *from, Shape bytes, Sync &sync) {
+    cuda_cpu_detail::copy((void *)to, (const void *)from, (size_t)bytes, sync);
 }
 template <class Group, class Shape, class Sync,
           class = decltype(::std::declval<const Group &>().thread_rank())>
-void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, Sync &) {
+void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, Sync &sync) {
     const size_t n = (size_t)group.size(), rank = (size_t)group.thread_rank(), all = (size_t)bytes;
     const size_t share = (all / n + 16) / 16 * 16, begin = rank * share;
     if (begin < all)
-        memcpy((char *)to + begin, (const char *)from + begin, all - begin < share ? all - begin : share);
+        cuda_cpu_detail::copy((char *)to + begin, (const char *)from + begin,
+                              all - begin < share ? all - begin : share, sync);
 }
 
 } // namespace cuda

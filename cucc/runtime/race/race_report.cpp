@@ -102,7 +102,9 @@ std::string in_kernel_by(const Access &me) {
            ": thread " + coordinates(me.thread, blockDim);
 }
 
-std::string verb(const Access &a) {
+std::string verb(const Access &a, const Task *task = nullptr) {
+    if (task && a.block == a_copy && std::string(task->call) == "cudaFreeAsync")
+        return "frees";
     return a.atomic ? a.write ? "atomically changes" : "atomically reads" : a.write ? "writes" : "reads";
 }
 
@@ -197,9 +199,9 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes, b
                 ",\n    which " + who(d, task, true) + " " + verb(d) + at(d) +
                 ", and the host has not waited for that\n";
     } else
-        text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated +
-                ",\n    " + who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
-                ", and nothing orders the two\n";
+        text += "between streams: " + who(a, first, true) + " " + verb(a, first) + " " + size + at(a) +
+                allocated + ",\n    " + who(b, second, true) + " " + verb(b, second) +
+                (bytes == 1 ? " it" : " them") + at(b) + ", and nothing orders the two\n";
     if (later)
         r.one_line.emplace(line_a, text);
     else

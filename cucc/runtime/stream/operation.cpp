@@ -264,8 +264,12 @@ cudaError_t perform_here(const Operation &o) {
             memset(a.pointer, fresh_byte(), a.bytes);
         }
         void operator()(const Release &r) {
-            if (!r.of_graph)
-                error = free_device(call, r.pointer);
+            if (r.of_graph)
+                return;
+            const auto a = find_allocation(r.pointer);
+            if (race_copy && a)
+                race_copy(a->base, a->size, true); // no other stream may still use the memory
+            error = free_device(call, r.pointer);
         }
         void operator()(const Subgraph &s) { error = run_graph(*s.run); }
         void operator()(const Conditional &c) { error = run_conditional(c); }

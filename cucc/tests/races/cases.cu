@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda/barrier>
 #include <cuda_pipeline.h>
 #include <cusparse.h>
 #include <mma.h>
@@ -175,6 +176,21 @@ __global__ void async_copy(int *data, bool wrong) {
     }
 }
 
+// Each thread begins a copy, which the barrier object counts.
+__global__ void barrier_copy(int *data, bool wrong) {
+    __shared__ int cells[N];
+    __shared__ cuda::barrier<cuda::thread_scope_block> copied;
+    if (threadIdx.x == 0)
+        init(&copied, N);
+    __syncthreads();
+    cuda::memcpy_async(&cells[threadIdx.x], &data[threadIdx.x], cuda::aligned_size_t<4>(4), copied);
+    copied.arrive_and_wait();
+    data[N + threadIdx.x] = cells[N - 1 - threadIdx.x]; // barrier_copy
+    if (!wrong)
+        __syncthreads();
+    cells[threadIdx.x] = 1; // barrier_copy
+}
+
 // A shuffle exchanges registers, it does not order memory.
 __global__ void shuffle_order(int *data, bool wrong) {
     __shared__ int values[N];
@@ -314,7 +330,7 @@ __global__ void fill(int *to, int value) {
     to[threadIdx.x] = value + threadIdx.x; // missing_event, host_reads_kernel
 }
 __global__ void copy(int *to, const int *from) {
-    to[threadIdx.x] = from[threadIdx.x]; // missing_event
+    to[threadIdx.x] = from[threadIdx.x]; // missing_event, freed_elsewhere
 }
 
 // Streams that wait for each other in turn
@@ -335,6 +351,29 @@ static void missing_event(int *data, bool wrong) {
         if (!wrong)
             CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
     }
+}
+
+// A stream frees memory that another one reads.
+static void freed_elsewhere(int *data, bool wrong) {
+    cudaStream_t s[2];
+    cudaEvent_t e[2];
+    int *memory;
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+        CHECK(cudaEventCreate(&e[i]));
+    }
+    CHECK(cudaMallocAsync(&memory, N * sizeof *memory, s[0]));
+    fill<<<1, N, 0, s[0]>>>(memory, 3);
+    CHECK(cudaEventRecord(e[0], s[0]));
+    CHECK(cudaStreamWaitEvent(s[1], e[0], 0));
+    copy<<<1, N, 0, s[1]>>>(data, memory);
+    CHECK(cudaEventRecord(e[1], s[1]));
+    if (!wrong)
+        CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
+    CHECK(cudaFreeAsync(memory, s[0]));
+    CHECK(cudaStreamSynchronize(s[1])); // the copy comes first
+    CHECK(cudaStreamSynchronize(s[0]));
 }
 
 static void host_reads(int *data, bool wrong) {
@@ -447,13 +486,14 @@ static const struct {
     const char *name;
     void (*run)(int *, bool);
 } cases[] = {
-    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(shuffle_order, 1)
-    KERNEL(matrix_load, 1) KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1)
-    KERNEL(bins_of_block, 1) KERNEL(tree, 1)
+    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(barrier_copy, 1)
+    KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1) KERNEL(matrix_store, 1)
+    KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(bins_of_block, 1) KERNEL(tree, 1)
     KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
-    HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
-    KERNEL(others_local, 1) KERNEL(written_index, 1) HOST(two_fills) HOST(fill_and_kernel)
+    HOST(missing_event) HOST(freed_elsewhere) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel)
+    HOST(each_stream) HOST(library) KERNEL(others_local, 1) KERNEL(written_index, 1)
+    HOST(two_fills) HOST(fill_and_kernel)
 };
 // clang-format on
 

@@ -458,8 +458,9 @@ TEST(lanes_that_do_not_exist) {
     EXPECT(good(partial_warp, 45));
 }
 
-// Copies `bytes` bytes by a bulk copy, and reads them after the wait, or without one.
-__global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
+// Copies `bytes` bytes by a bulk copy or another asynchronous one, and reads them after the wait, or after
+// another barrier.
+template <bool bulk> __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
     typedef cuda::barrier<cuda::thread_scope_block> Barrier;
     __shared__ alignas(16) int to[32];
     __shared__ Barrier bar;
@@ -467,13 +468,17 @@ __global__ void bulk_copy(const int *in, int *out, int bytes, bool wait) {
     if (threadIdx.x == 0)
         init(&bar, blockDim.x);
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && bulk) {
         cuda::device::memcpy_async_tx(to, in, cuda::aligned_size_t<16>(bytes), bar);
         cuda::device::barrier_expect_tx(bar, bytes);
+    } else if (threadIdx.x == 0) {
+        cuda::memcpy_async(to, in, cuda::aligned_size_t<16>(bytes), bar);
     }
     Barrier::arrival_token token = bar.arrive();
     if (wait)
         bar.wait(std::move(token));
+    else
+        __syncthreads();
     out[threadIdx.x] = to[threadIdx.x];
     bar.arrive_and_wait(); // the copy must not end after the kernel
 }
@@ -515,12 +520,14 @@ TEST(boxes) {
 
 TEST(bulk_copies) {
     faulty({"bulk copy of 100 bytes", "multiple of 16", "bulk_copy"},
-           [] { bulk_copy<<<1, 32>>>(STORED(int *, cudaMalloc(&it, 128)), nullptr, 100, true); });
-    const auto copied = [](int bytes, bool wait) {
+           [] { bulk_copy<true><<<1, 32>>>(STORED(int *, cudaMalloc(&it, 128)), nullptr, 100, true); });
+    const auto copied = [](int bytes, bool wait, bool bulk = true) {
         const Device<int> in(made(32, [](int i) { return i; }));
-        return WRITTEN(int, 32, bulk_copy<<<1, 32>>>(in.data, out, bytes, wait));
+        const auto kernel = bulk ? bulk_copy<true> : bulk_copy<false>;
+        return WRITTEN(int, 32, kernel<<<1, 32>>>(in.data, out, bytes, wait));
     };
     EXPECT(copied(128, true)[5] == 5);
     EXPECT(copied(64, true)[15] == 15 && copied(64, true)[16] == -1);
     EXPECT(copied(128, false)[5] == -1);
+    EXPECT(copied(128, true, false)[31] == 31 && copied(128, false, false)[31] == -1);
 }
