@@ -127,6 +127,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/checks/yardstick.h" // plate_copy_us()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Heat that spreads over a plate in the shared memory of a cluster.", TIMES,
               {OPTION_SIZE("size", &size, 1, LARGEST, "cells a side"),
@@ -153,7 +155,9 @@ static bool check(const char *how, void (*frame)(void)) {
             heaters[i] == 0 && in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
     HANDLE_ERROR(cudaMemcpy(dev_constSrc, heaters, cells * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_inSrc, start, cells * sizeof(float), cudaMemcpyHostToDevice));
-    printf("%-14s a step takes %.3f us\n", how, 1e3 * median_ms(frame) / steps);
+    double us = 1e3 * median_ms(frame), copy = plate_copy_us(dev_outSrc, dev_inSrc, cells);
+    printf("%-14s a step takes %.3f us; a copy of the plate %.3f us, %.1f %% of all steps\n", how, us / steps,
+           copy, 100 * copy / us);
     HANDLE_ERROR(cudaMemcpy(dev_inSrc, start, cells * sizeof(float), cudaMemcpyHostToDevice));
     frame();
     HostArray<float> got(dev_inSrc, cells);

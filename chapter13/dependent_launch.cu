@@ -123,6 +123,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/checks/yardstick.h" // plate_copy_us()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Heat that spreads over a plate, by dependent launches.", TIMES,
               {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
@@ -161,7 +163,9 @@ static bool check(DataBlock *d, const char *how) {
 template <class Launch> static void time_steps(DataBlock *d, const char *how, Launch launch) {
     auto wait = [=] { HANDLE_ERROR(cudaStreamSynchronize(d->stream)); };
     double ms = median_of_runs([&] { return wait(), host_ms([&] { launch(), wait(); }); });
-    printf("%-20s a step takes %.3f us\n", how, 1e3 * ms / steps);
+    double us = 1e3 * ms / steps, copy = plate_copy_us(d->dev_outSrc, d->dev_inSrc, size * size);
+    printf("%-20s a step takes %.3f us; a copy of the plate %.3f us, %.0f %% of it\n", how, us, copy,
+           100 * copy / us);
 }
 
 // Task: none: its kernels are those of chapter07/heat_gmem. By hand: take out one

@@ -125,6 +125,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/checks/yardstick.h" // plate_copy_us()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Heat that spreads over a plate, with the launches in a graph.", TIMES,
               {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
@@ -166,14 +168,9 @@ static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
         time_frames("As a graph:", d, [=] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
     printf("Another speed: recorded again and updated in %.3f us\n",
            1e3 * median_host_ms([=] { update(d, graphExec, SPEED); }));
-    double copies = median_host_ms([=] { // a step reads and writes as much
-        for (int i = 0; i < steps; i++)
-            HANDLE_ERROR(cudaMemcpyAsync(d->dev_outSrc, d->dev_inSrc, cells * sizeof(float),
-                                         cudaMemcpyDeviceToDevice, d->stream));
-        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
-    });
-    printf("A copy of the plate takes %.3f us, %.0f %% of a step as a graph\n", 1e3 * copies / steps,
-           100 * copies / graph);
+    double copy = plate_copy_us(d->dev_outSrc, d->dev_inSrc, cells);
+    printf("A copy of the plate takes %.3f us, %.0f %% of a step as a graph\n", copy,
+           100 * copy / (1e3 * graph / steps));
     printf("The fastest: ./bin/chapter07/heat_ladder --size %zu\n", size);
     return check_floats("temperature", got, in, cells, 3 * steps * 0x1.8p-24);
 }

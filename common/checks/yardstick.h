@@ -22,6 +22,16 @@ static inline double copy_rate(void) {
     return rate;
 }
 
+// The time in microseconds of a copy of a plate within device memory, one of 90 in a row. A step of the heat
+// simulation reads and writes as many bytes.
+static inline double plate_copy_us(float *to, const float *from, size_t cells) {
+    float ms = median_ms([=] {
+        for (int i = 0; i < 90; i++)
+            HANDLE_ERROR(cudaMemcpyAsync(to, from, cells * sizeof(float), cudaMemcpyDeviceToDevice));
+    });
+    return 1e3 * ms / 90;
+}
+
 // Prints a time, its rate, and the share of the rate of a copy. What the caches hold can be faster than that.
 static inline void print_share(const char *name, double ms, double bytes) {
     double rate = bytes / ms / 1e6;
