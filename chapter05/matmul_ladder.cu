@@ -29,6 +29,7 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
+#include <mutex>
 #include <cuda_bf16.h>
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
 #ifdef HAVE_CUBLAS
@@ -69,6 +70,11 @@ __device__ static float at(const float *x, size_t row, size_t col, size_t rows, 
     return row < rows && col < cols ? x[row * cols + col] : 0;
 }
 
+__device__ static void put(float *x, float value, size_t row, size_t col, size_t rows, size_t cols) {
+    if (row < rows && col < cols)
+        x[row * cols + col] = value;
+}
+
 // Rung 1: the threads of a block share tiles of a and b. Each element that they load is used TILE times.
 __global__ void matmul_tiles(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
@@ -83,8 +89,7 @@ __global__ void matmul_tiles(const float *a, const float *b, float *c, size_t m,
             sum += tile_a[y][i] * tile_b[i][x];
         __syncthreads();
     }
-    if (row < m && col < n)
-        c[row * n + col] = sum;
+    put(c, sum, row, col, m, n);
 }
 
 // Rung 2: a thread computes OWN x OWN elements. For each column of tile_a and row of tile_b it loads 2 * OWN
@@ -120,8 +125,7 @@ __global__ void __launch_bounds__(256, 2)
     }
     for (unsigned i = 0; i < OWN; i++)
         for (unsigned j = 0; j < OWN; j++)
-            if (top + y + i < m && left + x + j < n)
-                c[(top + y + i) * n + left + x + j] = sum[i][j];
+            put(c, sum[i][j], top + y + i, left + x + j, m, n);
 }
 
 // Rung 3: vectorized loads. A thread's elements are four groups of 4 x 4, 64 apart, so neighbouring threads
@@ -162,11 +166,8 @@ __global__ void __launch_bounds__(256, 2)
         __syncthreads();
     }
     for (unsigned i = 0; i < OWN; i++)
-        for (unsigned j = 0; j < OWN; j++) {
-            size_t at_y = top + 4 * y + i / 4 * 64 + i % 4, at_x = left + 4 * x + j / 4 * 64 + j % 4;
-            if (at_y < m && at_x < n)
-                c[at_y * n + at_x] = sum[i][j];
-        }
+        for (unsigned j = 0; j < OWN; j++)
+            put(c, sum[i][j], top + 4 * y + i / 4 * 64 + i % 4, left + 4 * x + j / 4 * 64 + j % 4, m, n);
 }
 
 // Rung 4: asynchronous copies. Three tiles of a and three of b are in shared memory: while the threads
@@ -279,11 +280,8 @@ __global__ void __launch_bounds__(WORKERS, 2)
     // Single floats are stored. For float4 the compiler would keep the sums in aligned groups of four
     // registers, and more FMA instructions would have operands in the same bank of the register file.
     for (unsigned i = 0; i < ROWS; i++)
-        for (unsigned j = 0; j < COLS; j++) {
-            size_t at_y = top + y + i / 4 * 16 + i % 4, at_x = left + x + j / 4 * 32 + j % 4;
-            if (at_y < m && at_x < n)
-                c[at_y * n + at_x] = sum[i][j];
-        }
+        for (unsigned j = 0; j < COLS; j++)
+            put(c, sum[i][j], top + y + i / 4 * 16 + i % 4, left + x + j / 4 * 32 + j % 4, m, n);
 }
 
 // Rung 5: tensor cores, with the accuracy of float arithmetic.
@@ -329,14 +327,14 @@ struct Tiles {
     unsigned rows, cols, depth;
 };
 
-static Tiles tensor_tiles(size_t m, size_t n, size_t k) {
+static Tiles tensor_tiles(void) {
     return {(unsigned)((m + SIDE - 1) / SIDE), (unsigned)((n + SIDE - 1) / SIDE),
             (unsigned)((k + SLICE - 1) / SLICE)};
 }
 
 // Device memory for the parts of both matrices
-static size_t tensor_workspace(size_t m, size_t n, size_t k) {
-    Tiles tiles = tensor_tiles(m, n, k);
+static size_t tensor_workspace(void) {
+    Tiles tiles = tensor_tiles();
     return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
 }
 
@@ -568,14 +566,11 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
                x = (size_t)col * SIDE + lane % 4 * 2;
         for (unsigned i = 0; i < 64; i += 2) {
             size_t at_y = y + i / 2 % 2 * 8, at_x = x + i / 4 * 8;
-            float *to = c + at_y * n + at_x;
-            if (at_y < m && at_x + 1 < n && n % 2 == 0) {
-                *(float2 *)to = make_float2(sum[i], sum[i + 1]);
-            } else if (at_y < m) {
+            if (at_y < m && at_x < n && n % 2 == 0)
+                *(float2 *)&c[at_y * n + at_x] = make_float2(sum[i], sum[i + 1]);
+            else
                 for (unsigned j = 0; j < 2; j++)
-                    if (at_x + j < n)
-                        to[j] = sum[i + j];
-            }
+                    put(c, sum[i + j], at_y, at_x + j, m, n);
         }
     }
 #else
@@ -592,16 +587,14 @@ static const char *tensor_needs(void) {
     return has ? NULL : "needs sm_90a";
 }
 
-// c = a * b; all matrices are stored by rows, a has m x k elements, b k x n. The workspace has
-// tensor_workspace(m, n, k) bytes.
-static void matmul_tensor(const float *a, const float *b, float *c, size_t m, size_t n, size_t k,
-                          void *workspace) {
-    Tiles tiles = tensor_tiles(m, n, k);
-    pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(a, b, (uint4 *)workspace, m, n, k, tiles);
+static void run_tensor(void) {
+    Tiles tiles = tensor_tiles();
+    pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(dev_a, dev_b, (uint4 *)workspace, m, n, k,
+                                                                    tiles);
     HANDLE_LAUNCH();
     unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
     HANDLE_ERROR(cudaFuncSetAttribute(multiply_parts, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((const char *)workspace, c, m, n, tiles);
+    multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((char *)workspace, dev_c, m, n, tiles);
     HANDLE_LAUNCH();
 }
 
@@ -718,7 +711,7 @@ static Strips strips; // no kernel: rung 5 is faster
 // each term of an element, and for each tile as much as for 384 elements more. Rung 5 packs for 9 us, and
 // takes 26 ns for each term of a tile.
 static void choose_strips(void) {
-    Tiles tiles = tensor_tiles(m, n, k);
+    Tiles tiles = tensor_tiles();
     auto most = [](unsigned count) { return (count + multiprocessors - 1) / multiprocessors; };
     strips.seconds = tensor_needs() ? INFINITY : 9e-6 + 26e-9 * k * most(tiles.rows * tiles.cols);
     for (Strips s : {Strips{16, 32, 8, multiply_strips<1, 1, 8>}, Strips{32, 32, 4, multiply_strips<2, 1, 4>},
@@ -731,7 +724,7 @@ static void choose_strips(void) {
 
 static void run_split(void) {
     if (!strips.kernel)
-        return matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace);
+        return run_tensor();
     strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k);
     HANDLE_LAUNCH();
 }
@@ -807,7 +800,7 @@ static void run_cublas_bfloat16(void) {
 #ifdef HAVE_CUTLASS
 // CUTLASS with 3xTF32: each float is a sum of two TF32 numbers, so a product of floats is three products on
 // the tensor cores. A load or store has WIDE floats, so n and k must be multiples of WIDE.
-template <int WIDE> static bool run_cutlass_wide(void) {
+template <int WIDE> static void run_cutlass(void) {
     using Rows = cutlass::layout::RowMajor;
     using Store = cutlass::epilogue::thread::LinearCombination<float, WIDE, float, float>;
     using Product =
@@ -817,17 +810,13 @@ template <int WIDE> static bool run_cutlass_wide(void) {
                                     cutlass::gemm::GemmShape<64, 32, 16>, cutlass::gemm::GemmShape<16, 8, 8>,
                                     Store, cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3,
                                     WIDE, WIDE, false, cutlass::arch::OpMultiplyAddFastF32>;
-    Product product;
-    return product({{(int)m, (int)n, (int)k},
-                    {dev_a, (int)k},
-                    {dev_b, (int)n},
-                    {dev_c, (int)n},
-                    {dev_c, (int)n},
-                    {1, 0}}) == cutlass::Status::kSuccess;
-}
-
-static void run_cutlass(void) {
-    if (!(n % 4 || k % 4 ? run_cutlass_wide<1>() : run_cutlass_wide<4>()))
+    auto status = Product()({{(int)m, (int)n, (int)k},
+                             {dev_a, (int)k},
+                             {dev_b, (int)n},
+                             {dev_c, (int)n},
+                             {dev_c, (int)n},
+                             {1, 0}});
+    if (status != cutlass::Status::kSuccess)
         quit(EXIT_FAILURE, "CUTLASS failed");
 }
 #endif
@@ -839,8 +828,7 @@ static Rung rungs[] = {
     {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
     {"asynchronous copies", "three stages, warp tiles, 16 x 8",
      [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
-    {"tensor cores", "each float as three bfloat16 numbers",
-     [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
+    {"tensor cores", "each float as three bfloat16 numbers", run_tensor, RUNG, 90, 0, tensor_needs},
     {"split K", "small tiles, over the warps of a block", run_split, RUNG, 0, 0, split_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
@@ -850,7 +838,8 @@ static Rung rungs[] = {
     {"cuBLAS BF16", "tensor cores, operands of 8 bits", run_cublas_bfloat16, INACCURATE},
 #endif
 #ifdef HAVE_CUTLASS
-    {"CUTLASS 3xTF32", "each float as two TF32 numbers", run_cutlass, LIBRARY, 80},
+    {"CUTLASS 3xTF32", "each float as two TF32 numbers",
+     [] { n % 4 || k % 4 ? run_cutlass<1>() : run_cutlass<4>(); }, LIBRARY, 80},
 #endif
     {"tensor cores alone", "six products of bfloat16", run_tensor_alone, LIMIT, 90, 0, tensor_needs},
     {"FMA alone", "without memory", [] { bench_fma(dev_c); }, LIMIT, 0, 2 * BENCH_FMAS},
@@ -861,7 +850,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_a, m * k * sizeof(float));
     bench_malloc(&dev_b, k * n * sizeof(float));
     bench_malloc(&dev_c, m * n * sizeof(float));
-    bench_malloc(&workspace, tensor_workspace(m, n, k));
+    bench_malloc(&workspace, tensor_workspace());
     for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
         HANDLE_ERROR(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, RING * sizeof(Tile)));
@@ -897,7 +886,7 @@ void settings(int argc, char **argv) {
     if (shape && (sscanf(shape, "%zux%zux%zu%c", &m, &n, &k, &more) != 3 || m - 1 > 65534 || n - 1 > 65534 ||
                   k - 1 > 65534))
         quit(EXIT_USAGE, "--shape %s: must be three numbers from 1 to 65535, such as 33x70x9", shape);
-    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace();
     require_memory((m * k + k * n) * sizeof(float) + m * n * (sizeof(double) + 2 * sizeof(float)),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(0));
     bench.size = size;
@@ -937,29 +926,30 @@ __global__ void multiply_in_double(const float *a, const float *b, double *expec
 }
 
 // Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an
-// exponent of its own. SCALED: times 2^40 or 2^-40, the same for a row of a or a column of b.
-static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
-    float *x = host_array<float>(rows * cols);
+// exponent of its own, from the last of its 24 random bits. SCALED: times 2^40 or 2^-40, the same for a row
+// of a or a column of b.
+static void make_matrix(float *matrix, int fill, size_t rows, size_t cols, bool scale_rows) {
+    HostArray<float> x(rows * cols), factor(scale_rows ? rows : cols);
     random_floats(x, rows * cols, 1);
-    size_t lines = scale_rows ? rows : cols;
-    HostArray<float> factor(lines);
-    for (size_t i = 0; i < lines; i++)
+    for (size_t i = 0; i < (scale_rows ? rows : cols); i++)
         factor[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
-    for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
-        x[i] = 2 * x[i] - 1;
-        if (fill == WIDE)
-            x[i] = ldexpf(x[i], (int)(random_bits() % 81) - 40);
-        if (fill == SCALED)
-            x[i] *= factor[scale_rows ? i / cols : i % cols];
-    }
-    return x;
+    in_threads(fill == POSITIVE ? 0 : rows * cols, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++) {
+            int exponent = (int)(x[i] * 0x1p24f) % 81 - 40;
+            x[i] = 2 * x[i] - 1;
+            if (fill == WIDE)
+                x[i] = ldexpf(x[i], exponent);
+            if (fill == SCALED)
+                x[i] *= factor[scale_rows ? i / cols : i % cols];
+        }
+    });
+    HANDLE_ERROR(cudaMemcpy(matrix, x, rows * cols * sizeof(float), cudaMemcpyHostToDevice));
 }
 
 // Fills both matrices and computes the reference.
 static void make_matrices(int fill) {
-    float *a = make_matrix(fill, m, k, true), *b = make_matrix(fill, k, n, false);
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+    make_matrix(dev_a, fill, m, k, true);
+    make_matrix(dev_b, fill, k, n, false);
     DeviceArray<double> dev_expected(m * n);
     DeviceArray<float> dev_magnitude(m * n);
     multiply_in_double<<<dim3((n + 32 - 1) / 32, (m + 32 - 1) / 32), dim3(32, 32)>>>(
@@ -969,21 +959,26 @@ static void make_matrices(int fill) {
     scale.resize(m * n);
     HANDLE_ERROR(cudaMemcpy(exact.data(), dev_expected, m * n * sizeof(double), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaMemcpy(scale.data(), dev_magnitude, m * n * sizeof(float), cudaMemcpyDeviceToHost));
-    free(a);
-    free(b);
 }
 
-// The largest and the root mean square error of a product, relative to the sums of magnitudes. NaN ends the
+// The largest and the root mean square error of a product, relative to the sums of magnitudes. NaN ends a
 // loop, as the largest one.
 static BenchError product_errors(void) {
     HostArray<float> c(dev_c, m * n);
     BenchError error = {};
-    for (size_t i = 0; i < m * n && !isnan(error.max); i++) {
-        double off = fabs(c[i] - exact[i]), relative = off == 0 ? 0 : off / scale[i];
-        error.max = relative <= error.max ? error.max : relative;
-        error.rms += relative * relative / (m * n);
-    }
-    error.rms = sqrt(error.rms);
+    std::mutex adding;
+    in_threads(m * n, [&](size_t begin, size_t end) {
+        double most = 0, squares = 0;
+        for (size_t i = begin; i < end && !isnan(most); i++) {
+            double off = fabs(c[i] - exact[i]), relative = off == 0 ? 0 : off / scale[i];
+            most = relative <= most ? most : relative;
+            squares += relative * relative;
+        }
+        std::lock_guard<std::mutex> lock(adding);
+        error.max = most <= error.max || isnan(error.max) ? error.max : most;
+        error.rms += squares;
+    });
+    error.rms = sqrt(error.rms / (m * n));
     return error;
 }
 
