@@ -66,7 +66,7 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t m, size_
 }
 
 // Loads an element of a matrix. Tiles that extend beyond the edges are padded with zeros.
-__device__ static float at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
+__device__ static float at(const float *x, unsigned row, unsigned col, unsigned rows, unsigned cols) {
     return row < rows && col < cols ? x[row * cols + col] : 0;
 }
 
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(256, 2)
 // load neighbouring float4 of tile_b, and there are no bank conflicts. tile_a is transposed, so that a column
 // of it can be loaded as float4 too; its rows are one float4 longer, so that the transposed stores have
 // no bank conflicts either.
-__device__ static float4 four_at(const float *x, size_t row, size_t col, size_t rows, size_t cols,
+__device__ static float4 four_at(const float *x, unsigned row, unsigned col, unsigned rows, unsigned cols,
                                  unsigned step = 1) {
     if (cols % 4 != 0) // not all rows are aligned to 16 bytes
         return make_float4(at(x, row, col, rows, cols), at(x, row, col + step, rows, cols),
@@ -365,18 +365,13 @@ __device__ static void pack_tile(const float *x, uint4 *packed, size_t rows, siz
     for (unsigned i = threadIdx.x; i < SIDE * (SLICE / 8); i += blockDim.x) {
         // Neighbouring threads read neighbouring elements: a row of b, or 32 bytes each of a row of a.
         unsigned r = transposed ? i % SIDE : i / (SLICE / 8), col = transposed ? i / SIDE : i % (SLICE / 8);
-        size_t y = row + r, z = first + 8 * col;
-        float eight[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        if (!transposed && k % 8 == 0 && y < rows && z < k) {
-            const float4 *from = (const float4 *)(x + y * k + z);
-            float4 v = from[0], w = from[1];
-            eight[0] = v.x, eight[1] = v.y, eight[2] = v.z, eight[3] = v.w;
-            eight[4] = w.x, eight[5] = w.y, eight[6] = w.z, eight[7] = w.w;
-        } else {
-            for (unsigned j = 0; j < 8; j++)
-                if (y < rows && z + j < k)
-                    eight[j] = transposed ? x[(z + j) * rows + y] : x[y * k + z + j];
-        }
+        unsigned y = row + r, z = first + 8 * col;
+        alignas(16) float eight[8];
+        for (unsigned j = 0; j < 8; j++)
+            if (transposed)
+                eight[j] = at(x, z + j, y, k, rows);
+            else if (j % 4 == 0)
+                *(float4 *)&eight[j] = four_at(x, y, z + j, rows, k);
         uint4 parts[PARTS];
         split(eight, parts);
         for (unsigned p = 0; p < PARTS; p++)
@@ -604,6 +599,9 @@ static void run_tensor(void) {
 // the same element, so tiles in shared memory would save no load. Each thread loads its elements into
 // registers and splits them there. While a strip is multiplied, the next one is loaded. At the end the sums
 // of the warps are added in shared memory.
+//
+// If there are few tiles, k is split over blocks as well, gridDim.z for a tile. They store their sums, and
+// the one that ends last adds them, in the same order each time.
 const unsigned STRIP = 16; // depth of an mma instruction
 
 // mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:
@@ -617,10 +615,23 @@ __device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_belo
 #endif
 }
 
+const unsigned MOST_BLOCKS = 1024;                // over which k is split
+__device__ static unsigned finished[MOST_BLOCKS]; // blocks of each tile
+
+__device__ static float4 sum_of(const float4 *x, unsigned count, unsigned step) {
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (unsigned i = 0; i < count; i++) {
+        float4 v = x[i * step];
+        total.x += v.x, total.y += v.y, total.z += v.z, total.w += v.w;
+    }
+    return total;
+}
+
 // A tile has HIGH * 16 x WIDE * 32 elements.
 template <unsigned HIGH, unsigned WIDE, unsigned WARPS>
 __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
-    multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k, float4 *sums) {
     __shared__ float4 partial[WARPS][16 * HIGH][8 * WIDE + 1]; // one float4 more: no bank conflicts
     unsigned warp = threadIdx.x / 32, y = threadIdx.x % 32 / 4, x = threadIdx.x % 4;
     size_t top = (size_t)blockIdx.y * 16 * HIGH, left = (size_t)blockIdx.x * 32 * WIDE;
@@ -631,7 +642,7 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
     // way column y of each of four products is one of four columns of b, neighbours or 8 apart.
     unsigned step_k = k % 4 ? 4 : 1, step_n = n % 4 ? 8 : 1, four = n % 4 ? 1 : 4;
     float4 in_a[2 * HIGH], in_b[WIDE][4];
-    auto load = [&](size_t first) { // zeros beyond the edges
+    auto load = [&](unsigned first) { // zeros beyond the edges
         first += x * (4 / step_k);
         for (unsigned i = 0; i < 2 * HIGH; i++)
             in_a[i] = four_at(a, top + y + 8 * i, first, m, k, step_k);
@@ -640,8 +651,9 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
                 in_b[i][j] = four_at(b, first + j * step_k, left + 32 * i + y * four, k, n, step_n);
     };
     float sum[HIGH][4 * WIDE][4] = {};
-    load(warp * STRIP);
-    for (size_t first = warp * STRIP; first < k; first += WARPS * STRIP) {
+    unsigned first = (blockIdx.z * WARPS + warp) * STRIP, hop = gridDim.z * WARPS * STRIP;
+    load(first);
+    for (; first < k; first += hop) {
         uint4 part_a[HIGH][PARTS], part_b[2 * WIDE][PARTS]; // of b: for two products each
         for (unsigned i = 0; i < HIGH; i++) {
             float4 v = in_a[2 * i], w = in_a[2 * i + 1];
@@ -652,7 +664,7 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
             split({p.x, q.x, r.x, s.x, p.y, q.y, r.y, s.y}, part_b[2 * i]);
             split({p.z, q.z, r.z, s.z, p.w, q.w, r.w, s.w}, part_b[2 * i + 1]);
         }
-        load(first + WARPS * STRIP);
+        load(first + hop);
         for (unsigned z = 0; z < 4 * WIDE; z += 4) {
             // The products of high parts are summed alone, so that fewer of their bits are cut off.
             float high[HIGH][4][4] = {}, low[HIGH][4][4] = {};
@@ -678,54 +690,143 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
                     make_float4(v[0][e], v[1][e], v[2][e], v[3][e]);
             }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < 16 * HIGH * 8 * WIDE; i += WARPS * 32) {
-        unsigned row = i / (8 * WIDE), at = i % (8 * WIDE);
-        float4 total = make_float4(0, 0, 0, 0);
-        for (unsigned w = 0; w < WARPS; w += 2) {
-            float4 p = partial[w][row][at], q = partial[w + 1][row][at];
-            total.x += p.x + q.x, total.y += p.y + q.y, total.z += p.z + q.z, total.w += p.w + q.w;
-        }
-        size_t col = left + at / 8 * 32 + at % 8 * four;
-        float *to = c + (top + row) * n + col;
-        if (top + row < m && col < n && n % 4 == 0)
-            *(float4 *)to = total;
+    const unsigned COUNT = 16 * HIGH * 8 * WIDE; // float4 of a tile
+    unsigned tile = blockIdx.y * gridDim.x + blockIdx.x;
+    sums += tile * gridDim.z * COUNT;
+    auto store = [&](unsigned i, float4 total) {
+        size_t row = top + i / (8 * WIDE), col = left + i / 8 % WIDE * 32 + i % 8 * four;
+        if (row < m && col < n && n % 4 == 0)
+            *(float4 *)&c[row * n + col] = total;
         else
             for (unsigned j = 0; j < 4; j++)
-                if (top + row < m && col + j * step_n < n)
-                    to[j * step_n] = (&total.x)[j];
+                put(c, (&total.x)[j], row, col + j * step_n, m, n);
+    };
+    for (unsigned i = threadIdx.x; i < COUNT; i += WARPS * 32) {
+        float4 total =
+            sum_of(&partial[0][i / (8 * WIDE)][i % (8 * WIDE)], WARPS, sizeof partial[0] / sizeof total);
+        if (gridDim.z == 1)
+            store(i, total);
+        else
+            sums[blockIdx.z * COUNT + i] = total;
     }
+    if (gridDim.z == 1)
+        return;
+    __threadfence(); // the sums are visible to the block that ends last
+    __syncthreads();
+    unsigned others = gridDim.z - 1;
+    if (!__syncthreads_or(threadIdx.x == 0 && atomicInc(&finished[tile], others) == others)) // then 0 again
+        return;
+    __threadfence();
+    for (unsigned i = threadIdx.x; i < COUNT; i += WARPS * 32)
+        store(i, sum_of(sums + i, gridDim.z, COUNT));
+}
+
+// A vector times a matrix, where m or n is 1: each element of the matrix is used once, so this is bound by
+// loads. A thread loads WIDTH floats at once: if a is the vector (ROW), of WIDTH columns of b, otherwise of a
+// row of a. k is split over the threads of an element, their shares.
+template <unsigned WIDTH> struct alignas(4 * WIDTH) Floats { float x[WIDTH]; };
+
+template <bool ROW, unsigned WIDTH>
+__global__ void __launch_bounds__(1024)
+    multiply_vector(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    typedef Floats<WIDTH> Load;
+    __shared__ Load sums[1024];
+    unsigned share = ROW ? threadIdx.y : threadIdx.x, shares = ROW ? blockDim.y : blockDim.x;
+    const unsigned BATCH = WIDTH == 4 ? 4 : 8, step = ROW ? 1 : WIDTH;
+    unsigned self = threadIdx.y * blockDim.x + threadIdx.x;
+    size_t out =
+        ROW ? (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH : blockIdx.x * blockDim.y + threadIdx.y;
+    bool inside = out < (ROW ? n : m);
+    Load sum = {};
+    for (size_t i = share * step; inside && i < k; i += BATCH * shares * step) {
+        Load v[BATCH] = {}, w[BATCH] = {};
+#pragma unroll
+        for (unsigned t = 0; t < BATCH; t++) { // all loads are issued before the first product
+            size_t at = i + t * shares * step;
+            if (at < k) {
+                v[t] = *(const Load *)(ROW ? b + at * n + out : a + out * k + at);
+                w[t] = ROW ? Load{a[at]} : *(const Load *)(b + at);
+            }
+        }
+        for (unsigned t = 0; t < BATCH; t++)
+            for (unsigned j = 0; j < WIDTH; j++)
+                sum.x[ROW ? j : 0] += v[t].x[j] * w[t].x[ROW ? 0 : j];
+    }
+    sums[self] = sum;
+    for (unsigned half = shares / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (share < half)
+            for (unsigned j = 0; j < WIDTH; j++)
+                sums[self].x[j] += sums[self + half * (ROW ? blockDim.x : 1)].x[j];
+    }
+    if (share == 0 && inside)
+        for (unsigned j = 0; j < (ROW ? WIDTH : 1); j++)
+            c[out + j] = sums[self].x[j];
 }
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
 struct Strips {
     unsigned rows, cols, warps; // of a tile
-    Kernel kernel;
+    unsigned at_once;           // blocks on a multiprocessor
+    double strip; // nanoseconds for a strip of a warp, if the others of a multiprocessor work too
+    decltype(&multiply_strips<1, 1, 8>) kernel;
     dim3 blocks = {};
-    double seconds = 0;
+    double ns = 0;
 };
 
 static Strips strips; // no kernel: rung 5 is faster
 
-// Chooses what is fastest on an H200, where a multiprocessor that computes the most tiles takes 5.3 ps for
-// each term of an element, and for each tile as much as for 384 elements more. Rung 5 packs for 9 us, and
-// takes 26 ns for each term of a tile.
+// How many a multiprocessor gets, the one that gets most
+static unsigned most(unsigned blocks) {
+    return (blocks + multiprocessors - 1) / multiprocessors;
+}
+
+// Chooses what is fastest on an H200. The figures are fitted to measured times: of rung 5 with its packing,
+// the terms of its tiles, and storing c; here of a launch, the strips, the latency for each time that the
+// multiprocessors are filled with blocks, and the split over blocks.
 static void choose_strips(void) {
     Tiles tiles = tensor_tiles();
-    auto most = [](unsigned count) { return (count + multiprocessors - 1) / multiprocessors; };
-    strips.seconds = tensor_needs() ? INFINITY : 9e-6 + 26e-9 * k * most(tiles.rows * tiles.cols);
-    for (Strips s : {Strips{16, 32, 8, multiply_strips<1, 1, 8>}, Strips{32, 32, 4, multiply_strips<2, 1, 4>},
-                     Strips{32, 64, 4, multiply_strips<2, 2, 4>}}) {
-        s.blocks = dim3((n + s.cols - 1) / s.cols, (m + s.rows - 1) / s.rows);
-        s.seconds = 5.3e-12 * k * (s.rows * s.cols + 384) * most(s.blocks.x * s.blocks.y);
-        strips = s.seconds < strips.seconds ? s : strips;
-    }
+    strips.ns = tensor_needs() ? INFINITY : 9000 + 26.0 * k * most(tiles.rows * tiles.cols) + 1e-3 * m * n;
+    for (Strips s : {Strips{16, 32, 8, 2, 52, multiply_strips<1, 1, 8>},
+                     Strips{32, 32, 4, 3, 86, multiply_strips<2, 1, 4>},
+                     Strips{32, 64, 4, 2, n % 4 || k % 4 ? 315.0 : 175.0, multiply_strips<2, 2, 4>},
+                     Strips{32, 32, 1, 12, 77, multiply_strips<2, 1, 1>}})
+        for (unsigned split = 1; split <= 128; split *= 2) {
+            s.blocks = dim3((n - 1) / s.cols + 1, (m - 1) / s.rows + 1, split);
+            unsigned blocks = s.blocks.x * s.blocks.y * split,
+                     turns = (k - 1) / (s.warps * split * STRIP) + 1;
+            unsigned fills = (most(blocks) - 1) / s.at_once + 1;
+            s.ns = 3500 + s.strip * most(blocks) * (s.warps * turns + 4) + fills * (500 + 180.0 * turns) +
+                   (split > 1 ? 2100 + 70.0 * split : 0);
+            if (s.ns < strips.ns && (split == 1 || blocks <= MOST_BLOCKS))
+                strips = s;
+        }
+}
+
+template <bool ROW, unsigned WIDTH> static void run_vector(void) {
+    unsigned wide = ROW ? (n < 3000 ? 8 : 32) : m < 256 ? 1 : m < 3000 ? 4 : 8; // elements of a block
+    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide, shares = 8;
+    while (shares * (ROW ? 4 : 4 * WIDTH) < k && 2 * shares * threads * most(blocks) <= 1024)
+        shares *= 2;
+    multiply_vector<ROW, WIDTH>
+        <<<blocks, ROW ? dim3(threads, shares) : dim3(shares, threads)>>>(dev_a, dev_b, dev_c, m, n, k);
+    HANDLE_LAUNCH();
+}
+
+// Device memory of rung 5, or of the sums of rung 6
+static size_t workspace_bytes(void) {
+    return max_of(tensor_workspace(), MOST_BLOCKS * 32 * 64 * sizeof(float));
 }
 
 static void run_split(void) {
+    if (n == 1)
+        return k % 4 ? run_vector<false, 1>() : run_vector<false, 4>();
+    if (m == 1)
+        return n % 4 ? run_vector<true, 1>() : run_vector<true, 4>();
     if (!strips.kernel)
         return run_tensor();
-    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k);
+    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k, (float4 *)workspace);
     HANDLE_LAUNCH();
 }
 
@@ -801,22 +902,18 @@ static void run_cublas_bfloat16(void) {
 // CUTLASS with 3xTF32: each float is a sum of two TF32 numbers, so a product of floats is three products on
 // the tensor cores. A load or store has WIDE floats, so n and k must be multiples of WIDE.
 template <int WIDE> static void run_cutlass(void) {
-    using Rows = cutlass::layout::RowMajor;
-    using Store = cutlass::epilogue::thread::LinearCombination<float, WIDE, float, float>;
-    using Product =
-        cutlass::gemm::device::Gemm<float, Rows, float, Rows, float, Rows, float,
-                                    cutlass::arch::OpClassTensorOp, cutlass::arch::Sm80,
-                                    cutlass::gemm::GemmShape<128, 128, 16>,
-                                    cutlass::gemm::GemmShape<64, 32, 16>, cutlass::gemm::GemmShape<16, 8, 8>,
-                                    Store, cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3,
-                                    WIDE, WIDE, false, cutlass::arch::OpMultiplyAddFastF32>;
-    auto status = Product()({{(int)m, (int)n, (int)k},
-                             {dev_a, (int)k},
-                             {dev_b, (int)n},
-                             {dev_c, (int)n},
-                             {dev_c, (int)n},
-                             {1, 0}});
-    if (status != cutlass::Status::kSuccess)
+    using namespace cutlass;
+    using Rows = layout::RowMajor;
+    using Store = epilogue::thread::LinearCombination<float, WIDE, float, float>;
+    gemm::device::Gemm<float, Rows, float, Rows, float, Rows, float, arch::OpClassTensorOp, arch::Sm80,
+                       gemm::GemmShape<128, 128, 16>, gemm::GemmShape<64, 32, 16>, gemm::GemmShape<16, 8, 8>,
+                       Store, gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3, WIDE, WIDE, false,
+                       arch::OpMultiplyAddFastF32>
+        product;
+    const int rows = m, cols = n, depth = k;
+    typename decltype(product)::Arguments arguments({rows, cols, depth}, {dev_a, depth}, {dev_b, cols},
+                                                    {dev_c, cols}, {dev_c, cols}, {1, 0});
+    if (product(arguments) != Status::kSuccess)
         quit(EXIT_FAILURE, "CUTLASS failed");
 }
 #endif
@@ -850,7 +947,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_a, m * k * sizeof(float));
     bench_malloc(&dev_b, k * n * sizeof(float));
     bench_malloc(&dev_c, m * n * sizeof(float));
-    bench_malloc(&workspace, tensor_workspace());
+    bench_malloc(&workspace, workspace_bytes());
     for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
         HANDLE_ERROR(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, RING * sizeof(Tile)));
@@ -886,7 +983,7 @@ void settings(int argc, char **argv) {
     if (shape && (sscanf(shape, "%zux%zux%zu%c", &m, &n, &k, &more) != 3 || m - 1 > 65534 || n - 1 > 65534 ||
                   k - 1 > 65534))
         quit(EXIT_USAGE, "--shape %s: must be three numbers from 1 to 65535, such as 33x70x9", shape);
-    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace();
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + workspace_bytes();
     require_memory((m * k + k * n) * sizeof(float) + m * n * (sizeof(double) + 2 * sizeof(float)),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(0));
     bench.size = size;
@@ -904,6 +1001,7 @@ void settings(int argc, char **argv) {
 
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, m * n * sizeof(float))); // NaN
+    HANDLE_ERROR(cudaMemset(workspace, 0xff, workspace_bytes()));
 }
 
 // The reference, with a thread per element: its sum in double, and the sum of the magnitudes
