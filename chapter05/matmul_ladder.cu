@@ -332,10 +332,13 @@ static Tiles tensor_tiles(void) {
             (unsigned)((k + SLICE - 1) / SLICE)};
 }
 
-// Device memory for the parts of both matrices
-static size_t tensor_workspace(void) {
+// Device memory for the parts of both matrices, or for the sums of rung 6
+const size_t MOST_BLOCKS = 1024; // over which rung 6 splits k
+
+static size_t workspace_bytes(void) {
     Tiles tiles = tensor_tiles();
-    return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
+    return max_of((size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES,
+                  MOST_BLOCKS * 32 * 64 * sizeof(float));
 }
 
 // ---- splitting ----
@@ -615,7 +618,6 @@ __device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_belo
 #endif
 }
 
-const unsigned MOST_BLOCKS = 1024;                // over which k is split
 __device__ static unsigned finished[MOST_BLOCKS]; // blocks of each tile
 
 __device__ static float4 sum_of(const float4 *x, unsigned count, unsigned step) {
@@ -812,11 +814,6 @@ template <bool ROW, unsigned WIDTH> static void run_vector(void) {
     multiply_vector<ROW, WIDTH>
         <<<blocks, ROW ? dim3(threads, shares) : dim3(shares, threads)>>>(dev_a, dev_b, dev_c, m, n, k);
     HANDLE_LAUNCH();
-}
-
-// Device memory of rung 5, or of the sums of rung 6
-static size_t workspace_bytes(void) {
-    return max_of(tensor_workspace(), MOST_BLOCKS * 32 * 64 * sizeof(float));
 }
 
 static void run_split(void) {
