@@ -29,6 +29,7 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
+#include <mutex>
 #include <cuda_bf16.h>
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
 #ifdef HAVE_CUBLAS
@@ -65,8 +66,13 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t m, size_
 }
 
 // Loads an element of a matrix. Tiles that extend beyond the edges are padded with zeros.
-__device__ static float at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
+__device__ static float at(const float *x, unsigned row, unsigned col, unsigned rows, unsigned cols) {
     return row < rows && col < cols ? x[row * cols + col] : 0;
+}
+
+__device__ static void put(float *x, float value, size_t row, size_t col, size_t rows, size_t cols) {
+    if (row < rows && col < cols)
+        x[row * cols + col] = value;
 }
 
 // Rung 1: the threads of a block share tiles of a and b. Each element that they load is used TILE times.
@@ -83,8 +89,7 @@ __global__ void matmul_tiles(const float *a, const float *b, float *c, size_t m,
             sum += tile_a[y][i] * tile_b[i][x];
         __syncthreads();
     }
-    if (row < m && col < n)
-        c[row * n + col] = sum;
+    put(c, sum, row, col, m, n);
 }
 
 // Rung 2: a thread computes OWN x OWN elements. For each column of tile_a and row of tile_b it loads 2 * OWN
@@ -120,15 +125,14 @@ __global__ void __launch_bounds__(256, 2)
     }
     for (unsigned i = 0; i < OWN; i++)
         for (unsigned j = 0; j < OWN; j++)
-            if (top + y + i < m && left + x + j < n)
-                c[(top + y + i) * n + left + x + j] = sum[i][j];
+            put(c, sum[i][j], top + y + i, left + x + j, m, n);
 }
 
 // Rung 3: vectorized loads. A thread's elements are four groups of 4 x 4, 64 apart, so neighbouring threads
 // load neighbouring float4 of tile_b, and there are no bank conflicts. tile_a is transposed, so that a column
 // of it can be loaded as float4 too; its rows are one float4 longer, so that the transposed stores have
 // no bank conflicts either.
-__device__ static float4 four_at(const float *x, size_t row, size_t col, size_t rows, size_t cols,
+__device__ static float4 four_at(const float *x, unsigned row, unsigned col, unsigned rows, unsigned cols,
                                  unsigned step = 1) {
     if (cols % 4 != 0) // not all rows are aligned to 16 bytes
         return make_float4(at(x, row, col, rows, cols), at(x, row, col + step, rows, cols),
@@ -162,11 +166,8 @@ __global__ void __launch_bounds__(256, 2)
         __syncthreads();
     }
     for (unsigned i = 0; i < OWN; i++)
-        for (unsigned j = 0; j < OWN; j++) {
-            size_t at_y = top + 4 * y + i / 4 * 64 + i % 4, at_x = left + 4 * x + j / 4 * 64 + j % 4;
-            if (at_y < m && at_x < n)
-                c[at_y * n + at_x] = sum[i][j];
-        }
+        for (unsigned j = 0; j < OWN; j++)
+            put(c, sum[i][j], top + 4 * y + i / 4 * 64 + i % 4, left + 4 * x + j / 4 * 64 + j % 4, m, n);
 }
 
 // Rung 4: asynchronous copies. Three tiles of a and three of b are in shared memory: while the threads
@@ -279,11 +280,8 @@ __global__ void __launch_bounds__(WORKERS, 2)
     // Single floats are stored. For float4 the compiler would keep the sums in aligned groups of four
     // registers, and more FMA instructions would have operands in the same bank of the register file.
     for (unsigned i = 0; i < ROWS; i++)
-        for (unsigned j = 0; j < COLS; j++) {
-            size_t at_y = top + y + i / 4 * 16 + i % 4, at_x = left + x + j / 4 * 32 + j % 4;
-            if (at_y < m && at_x < n)
-                c[at_y * n + at_x] = sum[i][j];
-        }
+        for (unsigned j = 0; j < COLS; j++)
+            put(c, sum[i][j], top + y + i / 4 * 16 + i % 4, left + x + j / 4 * 32 + j % 4, m, n);
 }
 
 // Rung 5: tensor cores, with the accuracy of float arithmetic.
@@ -329,15 +327,18 @@ struct Tiles {
     unsigned rows, cols, depth;
 };
 
-static Tiles tensor_tiles(size_t m, size_t n, size_t k) {
+static Tiles tensor_tiles(void) {
     return {(unsigned)((m + SIDE - 1) / SIDE), (unsigned)((n + SIDE - 1) / SIDE),
             (unsigned)((k + SLICE - 1) / SLICE)};
 }
 
-// Device memory for the parts of both matrices
-static size_t tensor_workspace(size_t m, size_t n, size_t k) {
-    Tiles tiles = tensor_tiles(m, n, k);
-    return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
+// Device memory for the parts of both matrices, or for the sums of rung 6
+const size_t MOST_BLOCKS = 1024; // over which rung 6 splits k
+
+static size_t workspace_bytes(void) {
+    Tiles tiles = tensor_tiles();
+    return max_of((size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES,
+                  MOST_BLOCKS * 32 * 64 * sizeof(float));
 }
 
 // ---- splitting ----
@@ -367,18 +368,13 @@ __device__ static void pack_tile(const float *x, uint4 *packed, size_t rows, siz
     for (unsigned i = threadIdx.x; i < SIDE * (SLICE / 8); i += blockDim.x) {
         // Neighbouring threads read neighbouring elements: a row of b, or 32 bytes each of a row of a.
         unsigned r = transposed ? i % SIDE : i / (SLICE / 8), col = transposed ? i / SIDE : i % (SLICE / 8);
-        size_t y = row + r, z = first + 8 * col;
-        float eight[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        if (!transposed && k % 8 == 0 && y < rows && z < k) {
-            const float4 *from = (const float4 *)(x + y * k + z);
-            float4 v = from[0], w = from[1];
-            eight[0] = v.x, eight[1] = v.y, eight[2] = v.z, eight[3] = v.w;
-            eight[4] = w.x, eight[5] = w.y, eight[6] = w.z, eight[7] = w.w;
-        } else {
-            for (unsigned j = 0; j < 8; j++)
-                if (y < rows && z + j < k)
-                    eight[j] = transposed ? x[(z + j) * rows + y] : x[y * k + z + j];
-        }
+        unsigned y = row + r, z = first + 8 * col;
+        alignas(16) float eight[8];
+        for (unsigned j = 0; j < 8; j++)
+            if (transposed)
+                eight[j] = at(x, z + j, y, k, rows);
+            else if (j % 4 == 0)
+                *(float4 *)&eight[j] = four_at(x, y, z + j, rows, k);
         uint4 parts[PARTS];
         split(eight, parts);
         for (unsigned p = 0; p < PARTS; p++)
@@ -568,14 +564,11 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
                x = (size_t)col * SIDE + lane % 4 * 2;
         for (unsigned i = 0; i < 64; i += 2) {
             size_t at_y = y + i / 2 % 2 * 8, at_x = x + i / 4 * 8;
-            float *to = c + at_y * n + at_x;
-            if (at_y < m && at_x + 1 < n && n % 2 == 0) {
-                *(float2 *)to = make_float2(sum[i], sum[i + 1]);
-            } else if (at_y < m) {
+            if (at_y < m && at_x < n && n % 2 == 0)
+                *(float2 *)&c[at_y * n + at_x] = make_float2(sum[i], sum[i + 1]);
+            else
                 for (unsigned j = 0; j < 2; j++)
-                    if (at_x + j < n)
-                        to[j] = sum[i + j];
-            }
+                    put(c, sum[i + j], at_y, at_x + j, m, n);
         }
     }
 #else
@@ -592,16 +585,14 @@ static const char *tensor_needs(void) {
     return has ? NULL : "needs sm_90a";
 }
 
-// c = a * b; all matrices are stored by rows, a has m x k elements, b k x n. The workspace has
-// tensor_workspace(m, n, k) bytes.
-static void matmul_tensor(const float *a, const float *b, float *c, size_t m, size_t n, size_t k,
-                          void *workspace) {
-    Tiles tiles = tensor_tiles(m, n, k);
-    pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(a, b, (uint4 *)workspace, m, n, k, tiles);
+static void run_tensor(void) {
+    Tiles tiles = tensor_tiles();
+    pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(dev_a, dev_b, (uint4 *)workspace, m, n, k,
+                                                                    tiles);
     HANDLE_LAUNCH();
     unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
     HANDLE_ERROR(cudaFuncSetAttribute(multiply_parts, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((const char *)workspace, c, m, n, tiles);
+    multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((char *)workspace, dev_c, m, n, tiles);
     HANDLE_LAUNCH();
 }
 
@@ -611,6 +602,9 @@ static void matmul_tensor(const float *a, const float *b, float *c, size_t m, si
 // the same element, so tiles in shared memory would save no load. Each thread loads its elements into
 // registers and splits them there. While a strip is multiplied, the next one is loaded. At the end the sums
 // of the warps are added in shared memory.
+//
+// If there are few tiles, k is split over blocks as well, gridDim.z for a tile. They store their sums, and
+// the one that ends last adds them, in the same order each time.
 const unsigned STRIP = 16; // depth of an mma instruction
 
 // mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:
@@ -624,10 +618,22 @@ __device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_belo
 #endif
 }
 
+__device__ static unsigned finished[MOST_BLOCKS]; // blocks of each tile
+
+__device__ static float4 sum_of(const float4 *x, unsigned count, unsigned step) {
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (unsigned i = 0; i < count; i++) {
+        float4 v = x[i * step];
+        total.x += v.x, total.y += v.y, total.z += v.z, total.w += v.w;
+    }
+    return total;
+}
+
 // A tile has HIGH * 16 x WIDE * 32 elements.
 template <unsigned HIGH, unsigned WIDE, unsigned WARPS>
 __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
-    multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    multiply_strips(const float *a, const float *b, float *c, size_t m, size_t n, size_t k, float4 *sums) {
     __shared__ float4 partial[WARPS][16 * HIGH][8 * WIDE + 1]; // one float4 more: no bank conflicts
     unsigned warp = threadIdx.x / 32, y = threadIdx.x % 32 / 4, x = threadIdx.x % 4;
     size_t top = (size_t)blockIdx.y * 16 * HIGH, left = (size_t)blockIdx.x * 32 * WIDE;
@@ -638,7 +644,7 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
     // way column y of each of four products is one of four columns of b, neighbours or 8 apart.
     unsigned step_k = k % 4 ? 4 : 1, step_n = n % 4 ? 8 : 1, four = n % 4 ? 1 : 4;
     float4 in_a[2 * HIGH], in_b[WIDE][4];
-    auto load = [&](size_t first) { // zeros beyond the edges
+    auto load = [&](unsigned first) { // zeros beyond the edges
         first += x * (4 / step_k);
         for (unsigned i = 0; i < 2 * HIGH; i++)
             in_a[i] = four_at(a, top + y + 8 * i, first, m, k, step_k);
@@ -647,8 +653,9 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
                 in_b[i][j] = four_at(b, first + j * step_k, left + 32 * i + y * four, k, n, step_n);
     };
     float sum[HIGH][4 * WIDE][4] = {};
-    load(warp * STRIP);
-    for (size_t first = warp * STRIP; first < k; first += WARPS * STRIP) {
+    unsigned first = (blockIdx.z * WARPS + warp) * STRIP, hop = gridDim.z * WARPS * STRIP;
+    load(first);
+    for (; first < k; first += hop) {
         uint4 part_a[HIGH][PARTS], part_b[2 * WIDE][PARTS]; // of b: for two products each
         for (unsigned i = 0; i < HIGH; i++) {
             float4 v = in_a[2 * i], w = in_a[2 * i + 1];
@@ -659,7 +666,7 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
             split({p.x, q.x, r.x, s.x, p.y, q.y, r.y, s.y}, part_b[2 * i]);
             split({p.z, q.z, r.z, s.z, p.w, q.w, r.w, s.w}, part_b[2 * i + 1]);
         }
-        load(first + WARPS * STRIP);
+        load(first + hop);
         for (unsigned z = 0; z < 4 * WIDE; z += 4) {
             // The products of high parts are summed alone, so that fewer of their bits are cut off.
             float high[HIGH][4][4] = {}, low[HIGH][4][4] = {};
@@ -685,54 +692,138 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
                     make_float4(v[0][e], v[1][e], v[2][e], v[3][e]);
             }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < 16 * HIGH * 8 * WIDE; i += WARPS * 32) {
-        unsigned row = i / (8 * WIDE), at = i % (8 * WIDE);
-        float4 total = make_float4(0, 0, 0, 0);
-        for (unsigned w = 0; w < WARPS; w += 2) {
-            float4 p = partial[w][row][at], q = partial[w + 1][row][at];
-            total.x += p.x + q.x, total.y += p.y + q.y, total.z += p.z + q.z, total.w += p.w + q.w;
-        }
-        size_t col = left + at / 8 * 32 + at % 8 * four;
-        float *to = c + (top + row) * n + col;
-        if (top + row < m && col < n && n % 4 == 0)
-            *(float4 *)to = total;
+    const unsigned COUNT = 16 * HIGH * 8 * WIDE; // float4 of a tile
+    unsigned tile = blockIdx.y * gridDim.x + blockIdx.x;
+    sums += tile * gridDim.z * COUNT;
+    auto store = [&](unsigned i, float4 total) {
+        size_t row = top + i / (8 * WIDE), col = left + i / 8 % WIDE * 32 + i % 8 * four;
+        if (row < m && col < n && n % 4 == 0)
+            *(float4 *)&c[row * n + col] = total;
         else
             for (unsigned j = 0; j < 4; j++)
-                if (top + row < m && col + j * step_n < n)
-                    to[j * step_n] = (&total.x)[j];
+                put(c, (&total.x)[j], row, col + j * step_n, m, n);
+    };
+    for (unsigned i = threadIdx.x; i < COUNT; i += WARPS * 32) {
+        float4 total =
+            sum_of(&partial[0][i / (8 * WIDE)][i % (8 * WIDE)], WARPS, sizeof partial[0] / sizeof total);
+        if (gridDim.z == 1)
+            store(i, total);
+        else
+            sums[blockIdx.z * COUNT + i] = total;
     }
+    if (gridDim.z == 1)
+        return;
+    __threadfence(); // the sums are visible to the block that ends last
+    __syncthreads();
+    unsigned others = gridDim.z - 1;
+    if (!__syncthreads_or(threadIdx.x == 0 && atomicInc(&finished[tile], others) == others)) // then 0 again
+        return;
+    __threadfence();
+    for (unsigned i = threadIdx.x; i < COUNT; i += WARPS * 32)
+        store(i, sum_of(sums + i, gridDim.z, COUNT));
+}
+
+// A vector times a matrix, where m or n is 1: each element of the matrix is used once, so this is bound by
+// loads. A thread loads WIDTH floats at once: if a is the vector (ROW), of WIDTH columns of b, otherwise of a
+// row of a. k is split over the threads of an element, their shares.
+template <unsigned WIDTH> struct alignas(4 * WIDTH) Floats { float x[WIDTH]; };
+
+template <bool ROW, unsigned WIDTH>
+__global__ void __launch_bounds__(1024)
+    multiply_vector(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    typedef Floats<WIDTH> Load;
+    __shared__ Load sums[1024];
+    unsigned share = ROW ? threadIdx.y : threadIdx.x, shares = ROW ? blockDim.y : blockDim.x;
+    const unsigned BATCH = WIDTH == 4 ? 4 : 8, step = ROW ? 1 : WIDTH;
+    unsigned self = threadIdx.y * blockDim.x + threadIdx.x;
+    size_t out =
+        ROW ? (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH : blockIdx.x * blockDim.y + threadIdx.y;
+    bool inside = out < (ROW ? n : m);
+    Load sum = {};
+    for (size_t i = share * step; inside && i < k; i += BATCH * shares * step) {
+        Load v[BATCH] = {}, w[BATCH] = {};
+#pragma unroll
+        for (unsigned t = 0; t < BATCH; t++) { // all loads are issued before the first product
+            size_t at = i + t * shares * step;
+            if (at < k) {
+                v[t] = *(const Load *)(ROW ? b + at * n + out : a + out * k + at);
+                w[t] = ROW ? Load{a[at]} : *(const Load *)(b + at);
+            }
+        }
+        for (unsigned t = 0; t < BATCH; t++)
+            for (unsigned j = 0; j < WIDTH; j++)
+                sum.x[ROW ? j : 0] += v[t].x[j] * w[t].x[ROW ? 0 : j];
+    }
+    sums[self] = sum;
+    for (unsigned half = shares / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (share < half)
+            for (unsigned j = 0; j < WIDTH; j++)
+                sums[self].x[j] += sums[self + half * (ROW ? blockDim.x : 1)].x[j];
+    }
+    if (share == 0 && inside)
+        for (unsigned j = 0; j < (ROW ? WIDTH : 1); j++)
+            c[out + j] = sums[self].x[j];
 }
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
 struct Strips {
     unsigned rows, cols, warps; // of a tile
-    Kernel kernel;
+    unsigned at_once;           // blocks on a multiprocessor
+    double strip; // nanoseconds for a strip of a warp, if the others of a multiprocessor work too
+    decltype(&multiply_strips<1, 1, 8>) kernel;
     dim3 blocks = {};
-    double seconds = 0;
+    double ns = 0;
 };
 
 static Strips strips; // no kernel: rung 5 is faster
 
-// Chooses what is fastest on an H200, where a multiprocessor that computes the most tiles takes 5.3 ps for
-// each term of an element, and for each tile as much as for 384 elements more. Rung 5 packs for 9 us, and
-// takes 26 ns for each term of a tile.
+// How many a multiprocessor gets, the one that gets most
+static unsigned most(unsigned blocks) {
+    return (blocks + multiprocessors - 1) / multiprocessors;
+}
+
+// Chooses what is fastest on an H200. The figures are fitted to measured times: of rung 5 with its packing,
+// the terms of its tiles, and storing c; here of a launch, the strips, the latency for each time that the
+// multiprocessors are filled with blocks, and the split over blocks.
 static void choose_strips(void) {
-    Tiles tiles = tensor_tiles(m, n, k);
-    auto most = [](unsigned count) { return (count + multiprocessors - 1) / multiprocessors; };
-    strips.seconds = tensor_needs() ? INFINITY : 9e-6 + 26e-9 * k * most(tiles.rows * tiles.cols);
-    for (Strips s : {Strips{16, 32, 8, multiply_strips<1, 1, 8>}, Strips{32, 32, 4, multiply_strips<2, 1, 4>},
-                     Strips{32, 64, 4, multiply_strips<2, 2, 4>}}) {
-        s.blocks = dim3((n + s.cols - 1) / s.cols, (m + s.rows - 1) / s.rows);
-        s.seconds = 5.3e-12 * k * (s.rows * s.cols + 384) * most(s.blocks.x * s.blocks.y);
-        strips = s.seconds < strips.seconds ? s : strips;
-    }
+    Tiles tiles = tensor_tiles();
+    strips.ns = tensor_needs() ? INFINITY : 9000 + 26.0 * k * most(tiles.rows * tiles.cols) + 1e-3 * m * n;
+    for (Strips s : {Strips{16, 32, 8, 2, 52, multiply_strips<1, 1, 8>},
+                     Strips{32, 32, 4, 3, 86, multiply_strips<2, 1, 4>},
+                     Strips{32, 64, 4, 2, n % 4 || k % 4 ? 315.0 : 175.0, multiply_strips<2, 2, 4>},
+                     Strips{32, 32, 1, 12, 77, multiply_strips<2, 1, 1>}})
+        for (unsigned split = 1; split <= 128; split *= 2) {
+            s.blocks = dim3((n - 1) / s.cols + 1, (m - 1) / s.rows + 1, split);
+            unsigned blocks = s.blocks.x * s.blocks.y * split,
+                     turns = (k - 1) / (s.warps * split * STRIP) + 1;
+            unsigned fills = (most(blocks) - 1) / s.at_once + 1;
+            s.ns = 3500 + s.strip * most(blocks) * (s.warps * turns + 4) + fills * (500 + 180.0 * turns) +
+                   (split > 1 ? 2100 + 70.0 * split : 0);
+            if (s.ns < strips.ns && (split == 1 || blocks <= MOST_BLOCKS))
+                strips = s;
+        }
+}
+
+template <bool ROW, unsigned WIDTH> static void run_vector(void) {
+    unsigned wide = ROW ? (n < 3000 ? 8 : 32) : m < 256 ? 1 : m < 3000 ? 4 : 8; // elements of a block
+    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide, shares = 8;
+    while (shares * (ROW ? 4 : 4 * WIDTH) < k && 2 * shares * threads * most(blocks) <= 1024)
+        shares *= 2;
+    multiply_vector<ROW, WIDTH>
+        <<<blocks, ROW ? dim3(threads, shares) : dim3(shares, threads)>>>(dev_a, dev_b, dev_c, m, n, k);
+    HANDLE_LAUNCH();
 }
 
 static void run_split(void) {
+    if (n == 1)
+        return k % 4 ? run_vector<false, 1>() : run_vector<false, 4>();
+    if (m == 1)
+        return n % 4 ? run_vector<true, 1>() : run_vector<true, 4>();
     if (!strips.kernel)
-        return matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace);
-    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k);
+        return run_tensor();
+    strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k, (float4 *)workspace);
     HANDLE_LAUNCH();
 }
 
@@ -807,27 +898,19 @@ static void run_cublas_bfloat16(void) {
 #ifdef HAVE_CUTLASS
 // CUTLASS with 3xTF32: each float is a sum of two TF32 numbers, so a product of floats is three products on
 // the tensor cores. A load or store has WIDE floats, so n and k must be multiples of WIDE.
-template <int WIDE> static bool run_cutlass_wide(void) {
-    using Rows = cutlass::layout::RowMajor;
-    using Store = cutlass::epilogue::thread::LinearCombination<float, WIDE, float, float>;
-    using Product =
-        cutlass::gemm::device::Gemm<float, Rows, float, Rows, float, Rows, float,
-                                    cutlass::arch::OpClassTensorOp, cutlass::arch::Sm80,
-                                    cutlass::gemm::GemmShape<128, 128, 16>,
-                                    cutlass::gemm::GemmShape<64, 32, 16>, cutlass::gemm::GemmShape<16, 8, 8>,
-                                    Store, cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3,
-                                    WIDE, WIDE, false, cutlass::arch::OpMultiplyAddFastF32>;
-    Product product;
-    return product({{(int)m, (int)n, (int)k},
-                    {dev_a, (int)k},
-                    {dev_b, (int)n},
-                    {dev_c, (int)n},
-                    {dev_c, (int)n},
-                    {1, 0}}) == cutlass::Status::kSuccess;
-}
-
-static void run_cutlass(void) {
-    if (!(n % 4 || k % 4 ? run_cutlass_wide<1>() : run_cutlass_wide<4>()))
+template <int WIDE> static void run_cutlass(void) {
+    using namespace cutlass;
+    using Rows = layout::RowMajor;
+    using Store = epilogue::thread::LinearCombination<float, WIDE, float, float>;
+    gemm::device::Gemm<float, Rows, float, Rows, float, Rows, float, arch::OpClassTensorOp, arch::Sm80,
+                       gemm::GemmShape<128, 128, 16>, gemm::GemmShape<64, 32, 16>, gemm::GemmShape<16, 8, 8>,
+                       Store, gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3, WIDE, WIDE, false,
+                       arch::OpMultiplyAddFastF32>
+        product;
+    const int rows = m, cols = n, depth = k;
+    typename decltype(product)::Arguments arguments({rows, cols, depth}, {dev_a, depth}, {dev_b, cols},
+                                                    {dev_c, cols}, {dev_c, cols}, {1, 0});
+    if (product(arguments) != Status::kSuccess)
         quit(EXIT_FAILURE, "CUTLASS failed");
 }
 #endif
@@ -839,8 +922,7 @@ static Rung rungs[] = {
     {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
     {"asynchronous copies", "three stages, warp tiles, 16 x 8",
      [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
-    {"tensor cores", "each float as three bfloat16 numbers",
-     [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
+    {"tensor cores", "each float as three bfloat16 numbers", run_tensor, RUNG, 90, 0, tensor_needs},
     {"split K", "small tiles, over the warps of a block", run_split, RUNG, 0, 0, split_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
@@ -850,7 +932,8 @@ static Rung rungs[] = {
     {"cuBLAS BF16", "tensor cores, operands of 8 bits", run_cublas_bfloat16, INACCURATE},
 #endif
 #ifdef HAVE_CUTLASS
-    {"CUTLASS 3xTF32", "each float as two TF32 numbers", run_cutlass, LIBRARY, 80},
+    {"CUTLASS 3xTF32", "each float as two TF32 numbers",
+     [] { n % 4 || k % 4 ? run_cutlass<1>() : run_cutlass<4>(); }, LIBRARY, 80},
 #endif
     {"tensor cores alone", "six products of bfloat16", run_tensor_alone, LIMIT, 90, 0, tensor_needs},
     {"FMA alone", "without memory", [] { bench_fma(dev_c); }, LIMIT, 0, 2 * BENCH_FMAS},
@@ -861,7 +944,7 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_a, m * k * sizeof(float));
     bench_malloc(&dev_b, k * n * sizeof(float));
     bench_malloc(&dev_c, m * n * sizeof(float));
-    bench_malloc(&workspace, tensor_workspace(m, n, k));
+    bench_malloc(&workspace, workspace_bytes());
     for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
         HANDLE_ERROR(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, RING * sizeof(Tile)));
@@ -897,7 +980,7 @@ void settings(int argc, char **argv) {
     if (shape && (sscanf(shape, "%zux%zux%zu%c", &m, &n, &k, &more) != 3 || m - 1 > 65534 || n - 1 > 65534 ||
                   k - 1 > 65534))
         quit(EXIT_USAGE, "--shape %s: must be three numbers from 1 to 65535, such as 33x70x9", shape);
-    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + workspace_bytes();
     require_memory((m * k + k * n) * sizeof(float) + m * n * (sizeof(double) + 2 * sizeof(float)),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(0));
     bench.size = size;
@@ -915,6 +998,7 @@ void settings(int argc, char **argv) {
 
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, m * n * sizeof(float))); // NaN
+    HANDLE_ERROR(cudaMemset(workspace, 0xff, workspace_bytes()));
 }
 
 // The reference, with a thread per element: its sum in double, and the sum of the magnitudes
@@ -937,29 +1021,30 @@ __global__ void multiply_in_double(const float *a, const float *b, double *expec
 }
 
 // Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an
-// exponent of its own. SCALED: times 2^40 or 2^-40, the same for a row of a or a column of b.
-static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
-    float *x = host_array<float>(rows * cols);
+// exponent of its own, from the last of its 24 random bits. SCALED: times 2^40 or 2^-40, the same for a row
+// of a or a column of b.
+static void make_matrix(float *matrix, int fill, size_t rows, size_t cols, bool scale_rows) {
+    HostArray<float> x(rows * cols), factor(scale_rows ? rows : cols);
     random_floats(x, rows * cols, 1);
-    size_t lines = scale_rows ? rows : cols;
-    HostArray<float> factor(lines);
-    for (size_t i = 0; i < lines; i++)
+    for (size_t i = 0; i < (scale_rows ? rows : cols); i++)
         factor[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
-    for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
-        x[i] = 2 * x[i] - 1;
-        if (fill == WIDE)
-            x[i] = ldexpf(x[i], (int)(random_bits() % 81) - 40);
-        if (fill == SCALED)
-            x[i] *= factor[scale_rows ? i / cols : i % cols];
-    }
-    return x;
+    in_threads(fill == POSITIVE ? 0 : rows * cols, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++) {
+            int exponent = (int)(x[i] * 0x1p24f) % 81 - 40;
+            x[i] = 2 * x[i] - 1;
+            if (fill == WIDE)
+                x[i] = ldexpf(x[i], exponent);
+            if (fill == SCALED)
+                x[i] *= factor[scale_rows ? i / cols : i % cols];
+        }
+    });
+    HANDLE_ERROR(cudaMemcpy(matrix, x, rows * cols * sizeof(float), cudaMemcpyHostToDevice));
 }
 
 // Fills both matrices and computes the reference.
 static void make_matrices(int fill) {
-    float *a = make_matrix(fill, m, k, true), *b = make_matrix(fill, k, n, false);
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+    make_matrix(dev_a, fill, m, k, true);
+    make_matrix(dev_b, fill, k, n, false);
     DeviceArray<double> dev_expected(m * n);
     DeviceArray<float> dev_magnitude(m * n);
     multiply_in_double<<<dim3((n + 32 - 1) / 32, (m + 32 - 1) / 32), dim3(32, 32)>>>(
@@ -969,21 +1054,26 @@ static void make_matrices(int fill) {
     scale.resize(m * n);
     HANDLE_ERROR(cudaMemcpy(exact.data(), dev_expected, m * n * sizeof(double), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaMemcpy(scale.data(), dev_magnitude, m * n * sizeof(float), cudaMemcpyDeviceToHost));
-    free(a);
-    free(b);
 }
 
-// The largest and the root mean square error of a product, relative to the sums of magnitudes. NaN ends the
+// The largest and the root mean square error of a product, relative to the sums of magnitudes. NaN ends a
 // loop, as the largest one.
 static BenchError product_errors(void) {
     HostArray<float> c(dev_c, m * n);
     BenchError error = {};
-    for (size_t i = 0; i < m * n && !isnan(error.max); i++) {
-        double off = fabs(c[i] - exact[i]), relative = off == 0 ? 0 : off / scale[i];
-        error.max = relative <= error.max ? error.max : relative;
-        error.rms += relative * relative / (m * n);
-    }
-    error.rms = sqrt(error.rms);
+    std::mutex adding;
+    in_threads(m * n, [&](size_t begin, size_t end) {
+        double most = 0, squares = 0;
+        for (size_t i = begin; i < end && !isnan(most); i++) {
+            double off = fabs(c[i] - exact[i]), relative = off == 0 ? 0 : off / scale[i];
+            most = relative <= most ? most : relative;
+            squares += relative * relative;
+        }
+        std::lock_guard<std::mutex> lock(adding);
+        error.max = most <= error.max || isnan(error.max) ? error.max : most;
+        error.rms += squares;
+    });
+    error.rms = sqrt(error.rms / (m * n));
     return error;
 }
 
