@@ -468,49 +468,47 @@ static void run_stream(void) {
 // Rung 8, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
 // through all steps. First: where the tiles are.
 
-// The number of tiles along a side. Tiles are spread evenly, so they may overlap by more than their
-// margins. Sizes are in cells, or in groups of four columns, which a lane holds.
+// The number of tiles along a side, and the first cell of tile i. Neighbours overlap by two margins, the last
+// two of them by more. Sizes are in cells, or in groups of four columns, which a lane holds.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
     return size > tile ? (size - tile - 1) / (tile - 2 * margin) + 2 : 1;
 }
 
-__device__ static int origin(int i, int tiles, int size, int tile) {
-    return tiles > 1 ? i * (size - tile) / (tiles - 1) : 0;
+__device__ static int origin(int i, int size, int tile, int margin) {
+    return min(i * (tile - 2 * margin), size - tile);
 }
 
-// One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
-// those within `margin` of them, even where the tile reaches further. So the dependence between tiles is
-// symmetric: of two tiles each needs cells of the other, or neither does. Neighbours may need its cells
-// at x < `below` and at x >= `above`.
+// One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs those
+// within `margin` of them, even where the tile reaches further. So the dependence between tiles is symmetric:
+// of two tiles each needs cells of the other, or neither does. It shares the cells within `margin` of a
+// neighbour's.
 struct Span {
-    int begin, own, end, below, above, margin;
+    int begin, own, end, margin;
     __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
-        begin = origin(i, tiles, size, tile);
-        own = i == 0 ? 0 : begin + margin;
-        end = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile) + margin;
-        below = i == 0 ? 0 : origin(i - 1, tiles, size, tile) + tile;
-        above = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile);
+        begin = origin(i, size, tile, margin);
+        own = i > 0 ? begin + margin : -margin; // at the edge of the plate no cell is shared
+        end = margin + (i < tiles - 1 ? origin(i + 1, size, tile, margin) : size);
     }
     __device__ bool owns(int x) const { return x >= own && x < end; }
     __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
-    __device__ bool shared(int x) const { return x < below || x >= above; }
+    __device__ bool shared(int x) const { return x < own + margin || x >= end - margin; }
 };
 
-// Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are clamped:
-// that is right at the edge of the plate, and elsewhere the margin covers the error.
-__device__ static float left_of(float4 row) {
-    float left = __shfl_up_sync(0xffffffff, row.w, 1);
-    return threadIdx.x == 0 ? row.x : left;
+// Every other lane, of which the number `x` is odd, holds its four columns in reversed order. So two
+// neighbouring lanes have their columns x side by side, or their columns w, and a shuffle of the same
+// component gets the cell beside it. At the edges of the tile a lane gets its own cell, which clamps
+// coordinates without another instruction: that is right at the edge of the plate, and elsewhere the margin
+// covers the error.
+__device__ static float beside(float v, bool right) {
+    return __shfl_sync(0xffffffff, v, right ? min(threadIdx.x + 1, 31) : max((int)threadIdx.x - 1, 0));
 }
 
-__device__ static float4 pairs_of(float4 row, float4 next) {
-    float right = __shfl_down_sync(0xffffffff, next.x, 1);
-    right = threadIdx.x == 31 ? next.w : right;
-    return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right);
+__device__ static float4 pairs_of(float4 row, float4 next, bool odd) {
+    return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + beside(next.w, !odd));
 }
 
 // The new values of a row. `before`: pairs of the row above and this row; `after`: pairs of this row and the
-// row below; `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left. At a
+// row below; `first`: the pair that belongs to `after` and whose upper cell is in the lane beside `x`. At a
 // heater the neighbours have the weight 0 instead of SPEED, and its temperature is added. That is one FMA per
 // cell, without a branch.
 __device__ static float4 new_row(float4 before, float first, float4 after, float4 weight, float4 heat) {
@@ -524,12 +522,12 @@ template <int DEPTH> using Edges = float4[2][DEPTH][32];
 
 // One step of the rows `begin` to `end` - 1. `before`: pairs of the row above and the first of them. Returns
 // the pairs of the last one and the row below.
-__device__ static float4 update(float4 *t, const float4 *weight, const float4 *heat, int begin, int end,
-                                float4 before) {
+__device__ static float4 update(float4 *t, const float4 *weight, const float4 *heat, bool odd, int begin,
+                                int end, float4 before) {
 #pragma unroll
     for (int r = begin; r < end; r++) {
-        float4 after = pairs_of(t[r], t[r + 1]);
-        t[r] = new_row(before, left_of(t[r]) + t[r + 1].x, after, weight[r], heat[r]);
+        float4 after = pairs_of(t[r], t[r + 1], odd);
+        t[r] = new_row(before, beside(t[r].x, odd) + t[r + 1].x, after, weight[r], heat[r]);
         before = after;
     }
     return before;
@@ -539,7 +537,8 @@ __device__ static float4 update(float4 *t, const float4 *weight, const float4 *h
 // come from the neighbouring warps, so that one barrier is enough for K steps. Beyond the tile are the mirror
 // images of its own rows.
 template <int K, int ROWS, int WARPS, int DEPTH>
-__device__ static void advance(float4 *t, const float4 *weight, const float4 *heat, Edges<DEPTH> *edges) {
+__device__ static void advance(float4 *t, const float4 *weight, const float4 *heat, bool odd,
+                               Edges<DEPTH> *edges) {
     int lane = threadIdx.x, warp = threadIdx.y;
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -548,21 +547,21 @@ __device__ static void advance(float4 *t, const float4 *weight, const float4 *he
     }
     // The barrier stands in the middle of the work that needs no other warp. The first half hides the time
     // of waiting for it, the second half that of the loads after it.
-    float4 second = pairs_of(t[0], t[1]);
-    float first = left_of(t[0]) + t[1].x;
-    float4 before = update(t, weight, heat, 1, ROWS / 2 + 1, second);
+    float4 second = pairs_of(t[0], t[1], odd);
+    float first = beside(t[0].x, odd) + t[1].x;
+    float4 before = update(t, weight, heat, odd, 1, ROWS / 2 + 1, second);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < K; k++) {
         t[-1 - k] = edges[max(warp - 1, 0)][warp > 0][k][lane];
         t[ROWS + k] = edges[min(warp + 1, WARPS - 1)][warp == WARPS - 1][k][lane];
     }
-    update(t, weight, heat, ROWS / 2 + 1, ROWS + K - 1, before);
-    before = update(t, weight, heat, 1 - K, 0, pairs_of(t[-K], t[1 - K]));
+    update(t, weight, heat, odd, ROWS / 2 + 1, ROWS + K - 1, before);
+    before = update(t, weight, heat, odd, 1 - K, 0, pairs_of(t[-K], t[1 - K], odd));
     t[0] = new_row(before, first, second, weight[0], heat[0]);
 #pragma unroll
     for (int margin = K - 2; margin >= 0; margin--)
-        update(t, weight, heat, -margin, ROWS + margin, pairs_of(t[-margin - 1], t[-margin]));
+        update(t, weight, heat, odd, -margin, ROWS + margin, pairs_of(t[-margin - 1], t[-margin], odd));
 }
 
 // One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
@@ -606,6 +605,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, ROWS * WARPS, MARGIN);
     int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    bool odd = x % 2;
     size_t at = x + (size_t)y * pitch;
     float4 with_margin[3][ROWS + 2 * K], *t = with_margin[0] + K, *weight = with_margin[1] + K,
                                          *heat = with_margin[2] + K;
@@ -616,16 +616,19 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
     for (int r = 0; r < ROWS; r++)
         t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
     for (int r = 0; r < ROWS; r++) { // while the loads are under way
-        bool mine = columns.owns(x) && rows.owns(y + r);
-        own |= (unsigned)mine << r;
-        gives |= (unsigned)(mine && (columns.shared(x) || rows.shared(y + r))) << r;
-        lacks |= (unsigned)(!mine && columns.needs(x) && rows.needs(y + r)) << r;
+        unsigned mine = columns.owns(x) & rows.owns(y + r);
+        own |= mine << r;
+        gives |= (mine & (columns.shared(x) | rows.shared(y + r))) << r;
+        lacks |= (~mine & columns.needs(x) & rows.needs(y + r)) << r;
     }
 #pragma unroll
     for (int r = 1 - K; r < ROWS + K - 1; r++) {
+        heat[r] = odd ? reversed(heat[r]) : heat[r];
         weight[r] = weights(heat[r]);
         keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
     }
+    for (int r = 0; r < ROWS; r++)
+        t[r] = odd ? reversed(t[r]) : t[r];
 
     int turn = 0; // of the double buffer
     for (int begin = 0; begin < steps; begin += MARGIN) {
@@ -650,18 +653,18 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
         }
         int s = begin, end = min(begin + MARGIN, steps - 1);
         for (; s + K <= end; s += K, turn ^= 1)
-            advance<K, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
+            advance<K, ROWS, WARPS, K>(t, weight, heat, odd, edges[turn]);
         for (; s < end; s++, turn ^= 1)
-            advance<1, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
+            advance<1, ROWS, WARPS, K>(t, weight, heat, odd, edges[turn]);
     }
     for (int r = 0; r < ROWS; r++) { // the last step does not re-impose the heaters
         weight[r] = make_float4(SPEED, SPEED, SPEED, SPEED);
         heat[r] = make_float4(0, 0, 0, 0);
     }
-    advance<1, ROWS, WARPS, K>(t, weight, heat, edges[turn]);
+    advance<1, ROWS, WARPS, K>(t, weight, heat, odd, edges[turn]);
     for (int r = 0; r < ROWS; r++)
         if (own >> r & 1)
-            ((float4 *)out)[at + (size_t)r * pitch] = t[r];
+            ((float4 *)out)[at + (size_t)r * pitch] = odd ? reversed(t[r]) : t[r];
 }
 
 // Tiles of 128 columns. The fewer rows a tile has, the less time a step takes; the deeper its margin is, the
@@ -682,10 +685,11 @@ template <int ROWS, int WARPS, int MARGIN, int K> static Shape shape_of(void) {
 // tiles with the most rows are taken, as long as all blocks can run at the same time, since they wait for
 // each other. If they cannot, the result has no kernel.
 static Shape shape(void) {
-    const Shape shapes[] = {shape_of<8, 4, 12, 2>(), shape_of<11, 4, 12, 1>(), shape_of<11, 8, 8, 1>()};
+    const Shape shapes[] = {shape_of<7, 4, 12, 2>(), shape_of<8, 4, 12, 2>(), shape_of<11, 4, 12, 1>(),
+                            shape_of<11, 8, 8, 1>()};
     for (const Shape &s : shapes) {
         int each = 1;
-        if (&s == &shapes[2])
+        if (&s == &shapes[3])
             HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, s.kernel, s.threads, 0));
         if (s.tiles().x * s.tiles().y <= (unsigned)(each * multiprocessors))
             return s;
@@ -735,10 +739,8 @@ int main(int argc, char **argv) {
     size_t bytes = plate_bytes();
     make_plate();
     make_reference();
-    bench_malloc(&dev_heaters, bytes);
-    bench_malloc(&dev_first, bytes);
-    bench_malloc(&dev_buffers[0], bytes);
-    bench_malloc(&dev_buffers[1], bytes);
+    for (float **memory : {&dev_heaters, &dev_first, &dev_buffers[0], &dev_buffers[1]})
+        bench_malloc(memory, bytes);
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     record_graph();
