@@ -807,8 +807,8 @@ static void choose_strips(void) {
 }
 
 template <bool ROW, unsigned WIDTH> static void run_vector(void) {
-    unsigned wide = ROW ? (n < 3000 ? 8 : 32) : m < 256 ? 1 : m < 3000 ? 4 : 8; // elements of a block
-    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide, shares = 8;
+    unsigned wide = ROW ? (n < 4096 ? 8 : 32) : m < 256 ? 1 : m < 4096 ? 4 : 8; // elements of a block
+    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide, shares = 32;
     while (shares * (ROW ? 4 : 4 * WIDTH) < k && 2 * shares * threads * most(blocks) <= 1024)
         shares *= 2;
     multiply_vector<ROW, WIDTH>
