@@ -350,8 +350,8 @@ __device__ static int mirrored(int i, int n) {
     return max(i < 0 ? -1 - i : i < n ? i : 2 * n - 1 - i, 0);
 }
 
-__device__ static float4 reversed(float4 v) {
-    return make_float4(v.w, v.z, v.y, v.x);
+__device__ static float4 reversed(float4 v, bool is = true) {
+    return make_float4(is ? v.w : v.x, is ? v.z : v.y, is ? v.y : v.z, is ? v.x : v.w);
 }
 
 __device__ static unsigned bits(float4 heater) {
@@ -573,11 +573,10 @@ __device__ static void advance(float4 *t, const float4 *weight, const float4 *he
 // accesses are relaxed: values and sign are in the same word of 8 bytes, so no other access has to be
 // ordered with it.
 //
-// Double buffering suffices: rounds use two exchange buffers in turn. A tile that writes to a buffer
-// again has read its neighbours' values of the round in between from the other buffer. The neighbours
-// wrote those after they had read this buffer, because each reads a round before it writes the next.
-// The dependence between tiles is symmetric (see Span), so every tile that reads a cell of this one is among
-// those neighbours, and no tile gets two rounds ahead of a tile that reads from it.
+// Double buffering suffices: rounds use two exchange buffers in turn. A tile that writes to a buffer again
+// has read its neighbours' values of the round in between. They wrote those after they had read this buffer,
+// because each reads a round before it writes the next. The dependence between tiles is symmetric (see Span),
+// so every tile that reads a cell of this one is among those neighbours.
 const int EXCHANGE_BUFFERS = 2;
 
 __device__ static float4 weights(float4 heater) {
@@ -587,8 +586,8 @@ __device__ static float4 weights(float4 heater) {
 
 // The temperatures are positive, or negative if `sign` is the sign bit.
 __device__ static float4 with_sign(float4 t, unsigned sign) {
-    return make_float4(__uint_as_float(__float_as_uint(t.x) | sign), t.y,
-                       __uint_as_float(__float_as_uint(t.z) | sign), t.w);
+    return make_float4(__uint_as_float(__float_as_uint(fabsf(t.x)) | sign), t.y,
+                       __uint_as_float(__float_as_uint(fabsf(t.z)) | sign), t.w);
 }
 
 __device__ static bool has_sign(float4 t, unsigned sign) {
@@ -623,12 +622,12 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
     }
 #pragma unroll
     for (int r = 1 - K; r < ROWS + K - 1; r++) {
-        heat[r] = odd ? reversed(heat[r]) : heat[r];
+        heat[r] = reversed(heat[r], odd);
         weight[r] = weights(heat[r]);
         keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
     }
     for (int r = 0; r < ROWS; r++)
-        t[r] = odd ? reversed(t[r]) : t[r];
+        t[r] = reversed(t[r], odd);
 
     int turn = 0; // of the double buffer
     for (int begin = 0; begin < steps; begin += MARGIN) {
@@ -649,7 +648,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
                 let_other_blocks_run();
             } while (__any_sync(0xffffffff, missing));
             for (int r = 0; r < ROWS; r++)
-                t[r].x = fabsf(t[r].x), t[r].z = fabsf(t[r].z);
+                t[r] = with_sign(t[r], 0);
         }
         int s = begin, end = min(begin + MARGIN, steps - 1);
         for (; s + K <= end; s += K, turn ^= 1)
@@ -664,7 +663,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
     advance<1, ROWS, WARPS, K>(t, weight, heat, odd, edges[turn]);
     for (int r = 0; r < ROWS; r++)
         if (own >> r & 1)
-            ((float4 *)out)[at + (size_t)r * pitch] = odd ? reversed(t[r]) : t[r];
+            ((float4 *)out)[at + (size_t)r * pitch] = reversed(t[r], odd);
 }
 
 // Tiles of 128 columns. The fewer rows a tile has, the less time a step takes; the deeper its margin is, the
@@ -823,8 +822,7 @@ static void poison(void) {
 
 // In each step a cell rounds by at most 2^-24. Later steps do not amplify that, because they take means.
 static bool check(const char *name, BenchError *error) {
-    size_t cells = (size_t)size * size;
-    size_t width = size * sizeof(float);
+    size_t cells = (size_t)size * size, width = size * sizeof(float);
     if (result_array)
         HANDLE_ERROR(
             cudaMemcpy2DFromArray(result, width, result_array, 0, 0, width, size, cudaMemcpyDeviceToHost));
