@@ -41,7 +41,7 @@ const unsigned AHEAD = 2;                  // tiles that a block of rung 5 copie
 const unsigned ALL_LANES = 0xffffffff;
 
 static size_t n = BENCH_SIZE(256 << 20, (1 << 16) - 5); // --size
-static bool all;                                        // --all: both scans of both types
+static bool both;                                       // --all: both scans of both types
 static unsigned runs;                                   // of rungs 4 and 5
 static unsigned started;                                // blocks in all runs of rung 4
 static void *dev_in, *dev_out;
@@ -499,7 +499,7 @@ int main(int argc, char **argv) {
 
     run_table<unsigned, false>();
     run_table<float, true>();
-    if (all) {
+    if (both) {
         run_table<unsigned, true>();
         run_table<float, false>();
     }
@@ -512,7 +512,7 @@ void settings(int argc, char **argv) {
     configure(
         argc, argv, "Prefix sums, from three kernels to a single pass.", LADDER,
         {OPTION_SIZE("size", &n, 1, 1 << 30, "elements"),
-         OPTION_FLAG("all", &all, "also the inclusive scan of ints, and the exclusive scan of floats")});
+         OPTION_FLAG("all", &both, "also the inclusive scan of ints, and the exclusive scan of floats")});
     const size_t bytes = n * sizeof(int);
     require_memory(bytes, 2 * bytes + 2 * (sums_of(n, STEPS) + 1) * sizeof(int) + bench_memory(2 * bytes));
     bench.title = std::to_string(n) + " elements";
