@@ -446,12 +446,14 @@ template <class T, bool inclusive> static void run_rounds(void) {
     bool fits = (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= MOST * per_thread + 1024;
     unsigned threads = fits && n >= (size_t)8 * processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
     unsigned tiles = tiles_of(n, threads * LOADS * 4);
-    int each;
+    int each; // blocks on a multiprocessor
     bench_shared(kernel, threads * per_thread);
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
+    unsigned blocks = each * processors;
+    if (tiles <= blocks) // each block would have one tile, so there is no latency to hide
+        return run_single_pass<T, inclusive>();
     void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, min_of(tiles, (unsigned)(each * processors)), threads,
-                                             arguments, threads * per_thread, 0));
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, blocks, threads, arguments, threads * per_thread, 0));
     runs++;
 }
 

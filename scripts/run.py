@@ -5,7 +5,8 @@ build/run/chapterNN with its defaults, a program of MPI as several processes; an
 are timed once. Its output is saved there as NAME.txt, with its picture beside it. Then it runs in build/run/small with the small and odd
 sizes of its Check: field. On the CPU the work of its streams runs late there, so that a missing wait shows, and there are three devices.
 On a GPU its streams share one hardware queue there: the driver creates one context at a time, and one with eight queues takes twice as
-long. As many programs run at a time as half of the cores, at most four, and beside them as many ladders, then other programs. A ladder
+long. As many programs run at a time as half of the cores, at most four, and beside them as many ladders, then other programs. On a GPU
+the programs of OpenGL run before the others, one at a time: beside other work the driver may draw nothing, and reports no error. A ladder
 may need much memory; if there was too little, it runs again when the other programs have ended. The exit status is 1 when a program
 failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
@@ -151,8 +152,10 @@ def timed(program):
     return *run(program), f"{time.monotonic() - start:.2f} s"
 
 
-def run_all(programs, results):
-    """Runs programs, until main() ends. The iterator is that of other threads as well: each takes the next one."""
+def run_all(programs, results, before=()):
+    """Runs programs, after those of `before` and until main() ends. The iterator is that of other threads as well: each takes the next
+    one."""
+    concurrent.futures.wait([results[program] for program in before])
     for program in programs:
         if ENDING.is_set():
             break
@@ -166,12 +169,18 @@ def run_all(programs, results):
 def several(programs):
     """Begins to run the programs. Yields a dict of their futures. When the block is left by an exception they are ended."""
     results = {program: concurrent.futures.Future() for program in programs}
-    ladders = iter([program for program in programs if program.bench])
-    others = iter([program for program in programs if not program.bench])
-    pool = concurrent.futures.ThreadPoolExecutor(2 * AT_A_TIME)
+    first = [
+        program for program in programs if os.environ.get("BACKEND") == "gpu" and "gl" in libraries(program)
+    ]
+    ladders = iter(
+        [program for program in reversed(programs) if program.bench]
+    )  # the longest ones are the last ones
+    others = iter([program for program in programs if not program.bench and program not in first])
+    pool = concurrent.futures.ThreadPoolExecutor(2 * AT_A_TIME + 1)
+    pool.submit(run_all, first, results)
     for _ in range(AT_A_TIME):
-        pool.submit(run_all, itertools.chain(ladders, others), results)
-        pool.submit(run_all, others, results)
+        pool.submit(run_all, itertools.chain(ladders, others), results, first)
+        pool.submit(run_all, others, results, first)
     try:
         yield results
     finally:
