@@ -121,6 +121,7 @@ static std::vector<Strip> *used;         // by the last run
 static int last_round;                   // of the last run
 static unsigned first_round;             // number of the first round of a run, for flags
 static void make_plate(void);
+static void free_strips(void);
 static float *start, *expected; // host: the plate before and after all steps; heaters have a negative sign
 static float *result;           // host: what a rung computed
 
@@ -335,11 +336,13 @@ static const char *peers_needed(void) {
 
 static Rung rungs[] = {
     {"one GPU", "the same kernel", run_one},
-    {"through the host", "strips of rows, halos copied twice", run_through_host, rows_needed},
-    {"peer copies", "from GPU to GPU, asynchronous, with events", run_peer_copies, rows_needed},
-    {"overlap", "edges first, copied while the interior is computed", run_overlap, rows_needed},
-    {"peer stores", "kernels store into the neighbour's halo", [] { run_stores(false); }, peers_needed},
-    {"flags", "kernels wait for each other, not the host", [] { run_stores(true); }, peers_needed},
+    {"through the host", "strips of rows, halos copied twice", run_through_host, RUNG, 0, 0, rows_needed},
+    {"peer copies", "from GPU to GPU, asynchronous, with events", run_peer_copies, RUNG, 0, 0, rows_needed},
+    {"overlap", "edges first, copied while the interior is computed", run_overlap, RUNG, 0, 0, rows_needed},
+    {"peer stores", "kernels store into the neighbour's halo", [] { run_stores(false); }, RUNG, 0, 0,
+     peers_needed},
+    {"flags", "kernels wait for each other, not the host", [] { run_stores(true); }, RUNG, 0, 0,
+     peers_needed},
     {"copy of the plate", "each cell is read and written once", run_copies, LIMIT},
     {"arithmetic", "three operations a cell and step", run_arithmetic, LIMIT},
 };
@@ -352,6 +355,7 @@ int main(int argc, char **argv) {
         bench.data = table == 0 ? "12 steps per exchange" : "1 step per exchange";
         bench_run(rungs);
     }
+    free_strips();
     return bench_finish({start, expected, result});
 }
 
@@ -387,10 +391,10 @@ static Strip make_strip(int device, int first, int end) {
     HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,
                               width, to - from, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    bench_stream(&strip.stream, cudaStreamNonBlocking, least);
-    bench_stream(&strip.edges, cudaStreamNonBlocking, greatest);
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.stream, cudaStreamNonBlocking, least));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
     for (cudaEvent_t *event : {&strip.done, &strip.edges_done, &strip.sent})
-        bench_event(event);
+        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     for (int i = 0; i < 2; i++) {
         bench_malloc(&strip.buffers[i], bytes);
         bench_malloc(&strip.flags[i], blocks);
@@ -398,6 +402,14 @@ static Strip make_strip(int device, int first, int end) {
         bench_malloc_host(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable);
     }
     return strip;
+}
+
+static void free_strip(const Strip &strip) {
+    HANDLE_ERROR(cudaSetDevice(strip.device));
+    HANDLE_ERROR(cudaStreamDestroy(strip.stream));
+    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
+    for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
+        HANDLE_ERROR(cudaEventDestroy(event));
 }
 
 static size_t part[MAX_GPUS]; // rows of each strip
@@ -463,6 +475,12 @@ static void make_plate(void) {
     for (int i = 0, first = 0; i < gpus; first += part[i++])
         strips.push_back(make_strip(device_id[i], first, first + part[i]));
     wait_for_gpus();
+}
+
+static void free_strips(void) {
+    for (auto set : {&whole, &strips})
+        for (Strip &strip : *set)
+            free_strip(strip);
 }
 
 static void poison(void) {

@@ -19,7 +19,8 @@
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 5 (256M and more).
+ *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements rung 4 is faster: each block
+ *          of rung 5 has one tile, so there is no latency to hide, and a cooperative launch takes longer.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 300 --all
  */
@@ -446,14 +447,12 @@ template <class T, bool inclusive> static void run_rounds(void) {
     bool fits = (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= MOST * per_thread + 1024;
     unsigned threads = fits && n >= (size_t)8 * processors * MOST * LOADS * 4 ? MOST : THREADS, size = n;
     unsigned tiles = tiles_of(n, threads * LOADS * 4);
-    int each; // blocks on a multiprocessor
+    int each;
     bench_shared(kernel, threads * per_thread);
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
-    unsigned blocks = each * processors;
-    if (tiles <= blocks) // each block would have one tile, so there is no latency to hide
-        return run_single_pass<T, inclusive>();
     void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, blocks, threads, arguments, threads * per_thread, 0));
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, min_of(tiles, (unsigned)(each * processors)), threads,
+                                             arguments, threads * per_thread, 0));
     runs++;
 }
 
