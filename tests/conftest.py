@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines the fixtures. Programs are built when the first test runs them; `make test` builds all of them before."""
+import fcntl
 import json
 import os
 import pathlib
@@ -39,14 +40,34 @@ def pytest_collection_modifyitems(config, items):
     def fits(item):
         return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
 
-    # With 14 tests at once on an H200, OpenGL drew nothing and reported no error.
     for item in items:
-        if helpers.backend() == "gpu" and "chapter08" in item.nodeid:
+        if opengl_on_a_gpu(item):
             item.add_marker(pytest.mark.xdist_group("OpenGL"))
     other = [item for item in items if not fits(item)]
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if fits(item)]
+
+
+def opengl_on_a_gpu(item):
+    return helpers.backend() == "gpu" and "chapter08" in item.nodeid
+
+
+@pytest.fixture(autouse=True)
+def others_wait_for_opengl(request):
+    """On a GPU a test of OpenGL runs while no other test does: beside 14 others on an H200 the driver drew nothing, and reported no
+    error. The first lock keeps others from beginning while a test of OpenGL waits for those that run."""
+    if helpers.backend() == "cpu":
+        yield
+        return
+    with open(helpers.BUILD / "turn.lock", "w") as turn, open(helpers.BUILD / "running.lock", "w") as running:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if opengl_on_a_gpu(request.node):
+            fcntl.flock(running, fcntl.LOCK_EX)
+        else:
+            fcntl.flock(running, fcntl.LOCK_SH)
+            fcntl.flock(turn, fcntl.LOCK_UN)
+        yield
 
 
 # A picture, a ladder, and a program of the host alone
