@@ -489,9 +489,9 @@ struct Span {
         own = i > 0 ? begin + margin : -margin; // at the edge of the plate no cell is shared
         end = margin + (i < tiles - 1 ? origin(i + 1, size, tile, margin) : size);
     }
-    __device__ bool owns(int x) const { return x >= own && x < end; }
-    __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
-    __device__ bool shared(int x) const { return x < own + margin || x >= end - margin; }
+    __device__ unsigned owns(int x) const { return x >= own && x < end; }
+    __device__ unsigned needs(int x) const { return x >= own - margin && x < end + margin; }
+    __device__ unsigned shared(int x) const { return x < own + margin || x >= end - margin; }
 };
 
 // Every other lane, of which the number `x` is odd, holds its four columns in reversed order. So two
