@@ -23,8 +23,8 @@
  *          pair with the smallest value. Clearing the table is part of the time. The second table adds the
  *          look-up of all keys; it leaves out the book's table, whose lists have 25,600 entries.
  * Limit:   two passes more than a copy: one that partitions, one that brings look-ups back into order. With a
- *          load factor of 0.95 the lanes of a warp wait for the longest probe sequence. With 64K keys most
- *          of a build is its five launches.
+ *          load factor of 0.95 the lanes of a warp wait for the longest probe sequence. On an H200 a
+ *          build of 64K keys by rung 3, a memset and three kernels, takes 16 us, an empty kernel 2.8 us.
  * Bench:   64K 512K 1M 6M 26214400
  * Check:   --size 20000 --load 0.95 | --size 3000 --fill repeated --load 0.95
  */
@@ -790,7 +790,8 @@ static void fill_keys(int fill) {
 // Chooses the sizes of the table. It has the smallest number of parts for which a part fits in shared memory.
 // A small table has more, up to one per multiprocessor, if a part remains so large that its pairs almost
 // never exceed its slots: by five standard deviations of their number. Look-ups are grouped so that the
-// sectors of a group take a quarter of the L2 cache; those in a small table are not sorted.
+// sectors of a group take a quarter of the L2 cache. In a table below twice the L2 cache there is one group,
+// and look-ups are not sorted.
 static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);

@@ -724,8 +724,8 @@ __global__ void __launch_bounds__(WARPS * 32, HIGH *WIDE == 2 ? 3 : 2)
 }
 
 // A vector times a matrix, where m or n is 1: each element of the matrix is used once, so this is bound by
-// loads. A thread loads WIDTH floats at once: if a is the vector (ROW), of WIDTH columns of b, otherwise of a
-// row of a. k is split over the threads of an element, their shares.
+// loads. A thread loads WIDTH floats at once: of a row of b if a is the vector (ROW), otherwise of a row of
+// a. Each element of c has several threads, and each of them adds a share of its k products.
 template <unsigned WIDTH> struct alignas(4 * WIDTH) Floats { float x[WIDTH]; };
 
 template <bool ROW, unsigned WIDTH>
@@ -779,14 +779,14 @@ struct Strips {
 
 static Strips strips; // no kernel: rung 5 is faster
 
-// How many a multiprocessor gets, the one that gets most
+// The number of blocks, or of tiles, of the multiprocessor that gets the most
 static unsigned most(unsigned blocks) {
     return (blocks + multiprocessors - 1) / multiprocessors;
 }
 
 // Chooses what is fastest on an H200. The figures are fitted to measured times: of rung 5 with its packing,
-// the terms of its tiles, and storing c; here of a launch, the strips, the latency for each time that the
-// multiprocessors are filled with blocks, and the split over blocks.
+// the terms of its tiles, and the stores to c; of this rung with a launch, the strips, the latency of each
+// round in which all multiprocessors get new blocks, and the split over blocks.
 static void choose_strips(void) {
     Tiles tiles = tensor_tiles();
     strips.ns = tensor_needs() ? INFINITY : 9000 + 26.0 * k * most(tiles.rows * tiles.cols) + 1e-3 * m * n;

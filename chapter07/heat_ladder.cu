@@ -468,8 +468,9 @@ static void run_stream(void) {
 // Rung 8, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
 // through all steps. First: where the tiles are.
 
-// The number of tiles along a side, and the first cell of tile i. Neighbours overlap by two margins, the last
-// two of them by more. Sizes are in cells, or in groups of four columns, which a lane holds.
+// The number of tiles along a side, and the first cell of tile i. Two neighbouring tiles overlap by two
+// margins; the last tile may overlap the one before it by more. Sizes are in cells, or in groups of four
+// columns, which a lane holds.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
     return size > tile ? (size - tile - 1) / (tile - 2 * margin) + 2 : 1;
 }
@@ -480,8 +481,8 @@ __device__ static int origin(int i, int size, int tile, int margin) {
 
 // One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs those
 // within `margin` of them, even where the tile reaches further. So the dependence between tiles is symmetric:
-// of two tiles each needs cells of the other, or neither does. It shares the cells within `margin` of a
-// neighbour's.
+// of two tiles each needs cells of the other, or neither does. Of its own cells those within `margin` of the
+// cells of a neighbouring tile are shared: it sends them to that tile.
 struct Span {
     int begin, own, end, margin;
     __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {

@@ -121,7 +121,7 @@ __device__ static unsigned place(unsigned value, unsigned hot) {
 
 // Handles overflow. When a count of 16 bits has reached 2^15, its highest bit is set. A thread that finds it
 // set clears it before its next vector, and adds 2^15 to the bin in global memory instead. Until then each
-// thread adds at most twice VALUES to the count, all together less than 2^15, so no count ever overflows.
+// thread adds at most twice VALUES to the count, and all threads together less than 2^15: no count overflows.
 __device__ static void spill(unsigned *words, unsigned *histo, unsigned value, unsigned hot, unsigned old) {
     unsigned bit = value % 2 ? 0x80000000 : 0x8000;
     if (old & bit && atomicAnd(&words[place(value, hot)], ~bit) & bit)

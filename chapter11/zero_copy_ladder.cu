@@ -181,7 +181,7 @@ static void copied_in_chunks(void) {
     Place place = {0, 0};
     for (size_t i = 0; i < n; i += chunk_of(n - i))
         place.all += BLOCKS;
-    longest = chain(n, BLOCKS, place.all); // at most
+    longest = chain(n, BLOCKS, place.all); // of all chunks at most this
     for (size_t i = 0, count; i < n; i += count, place.first += BLOCKS) {
         count = chunk_of(n - i);
         size_t bytes = count * sizeof(float);

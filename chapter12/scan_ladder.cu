@@ -19,8 +19,8 @@
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements rung 4 is faster: each block
- *          of rung 5 has one tile, so there is no latency to hide, and a cooperative launch takes longer.
+ *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements rung 4 is faster: a block
+ *          of rung 5 then has only one tile, so no copies are hidden behind the work on another tile.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 300 --all
  */

@@ -93,9 +93,9 @@ static void fail_at_launch(void) {
     report("cudaGetLastError()", cudaGetLastError());       // clears it
     report("cudaGetLastError() again", cudaGetLastError());
 
-    // The last error may be that of any call, and a call that succeeds does not clear it. The status of this
-    // cudaMalloc() is not checked. After the launch, which is correct, HANDLE_LAUNCH() would end the program
-    // with the error of cudaMalloc() and the line of the launch.
+    // The last error may come from any earlier call, and a call that succeeds does not clear it. Here the
+    // status of cudaMalloc() is not checked. After the launch, which is correct, HANDLE_LAUNCH() would end
+    // the program with the error of cudaMalloc() and the line of the launch.
     printf("A call fails before a launch:\n");
     report("cudaMalloc(), 2^60 bytes", cudaMalloc((void **)&more, (size_t)1 << 60));
     report("cudaMemset()", cudaMemset(dev_c, 0, sizeof(int)));

@@ -94,8 +94,8 @@ template <int STAGES> __global__ void box_pipeline(const float *in, float *out, 
             fetch(stage[ahead % STAGES], in, size, blockIdx.y + ahead * gridDim.y);
         __pipeline_commit(); // even if it is empty, so that STAGES - 1 batches follow that of each tile
 
-        // STAGES - 1 later batches need not be complete. The wait is for the copies that this thread has
-        // begun; after the barrier those of the other threads are complete, too.
+        // Waits until all batches of this thread are complete, except its STAGES - 1 latest ones. After the
+        // barrier the copies of the other threads are complete, too.
         __pipeline_wait_prior(STAGES - 1);
         __syncthreads();
 

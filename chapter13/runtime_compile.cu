@@ -4,8 +4,8 @@
  *
  * Teaches: NVRTC compiles CUDA C++ from a string. So a value that is known only when the program runs, such
  *          as an option, can be a constant of the kernel, and the compiler can make the code shorter. The
- *          code is for the device of this machine. The compilation takes far longer than a launch, so it
- *          pays only if the kernel runs often or becomes much faster.
+ *          code is compiled for the compute capability of the device. The compilation takes far longer than
+ *          a launch, so it saves time only if the kernel runs often or becomes much faster.
  * Terms:   runtime compilation, Julia set, compute capability
  * Book:    4.2.2 (after the book)
  * Since:   CUDA 7.0, every GPU; as written here CUDA 13.0

@@ -96,7 +96,7 @@ struct BenchRow {
 
 // ---- memory, streams and events of a ladder, which bench_finish() frees ----
 
-// Calls that free one of them each
+// Functions that free them, one for each
 static std::vector<std::function<cudaError_t()>> bench_to_free;
 
 template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
@@ -116,7 +116,7 @@ static inline void bench_stream(cudaStream_t *stream, unsigned flags = cudaStrea
     bench_to_free.push_back([s = *stream] { return cudaStreamDestroy(s); });
 }
 
-// An event that orders work and takes no time
+// An event for the order of work, without a time stamp
 static inline void bench_event(cudaEvent_t *event) {
     HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     bench_to_free.push_back([e = *event] { return cudaEventDestroy(e); });

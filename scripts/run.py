@@ -174,7 +174,7 @@ def several(programs):
     ]
     ladders = iter(
         [program for program in reversed(programs) if program.bench]
-    )  # the longest ones are the last ones
+    )  # the last ones take the longest
     others = iter([program for program in programs if not program.bench and program not in first])
     pool = concurrent.futures.ThreadPoolExecutor(2 * AT_A_TIME + 1)
     pool.submit(run_all, first, results)
