@@ -111,8 +111,8 @@ static inline void bench_malloc_host(T **memory, size_t bytes, unsigned flags = 
     bench_to_free.push_back([m = *memory] { return cudaFreeHost(m); });
 }
 
-static inline void bench_stream(cudaStream_t *stream, unsigned flags = cudaStreamDefault, int priority = 0) {
-    HANDLE_ERROR(cudaStreamCreateWithPriority(stream, flags, priority));
+static inline void bench_stream(cudaStream_t *stream) {
+    HANDLE_ERROR(cudaStreamCreate(stream));
     bench_to_free.push_back([s = *stream] { return cudaStreamDestroy(s); });
 }
 
