@@ -5,7 +5,8 @@ const kept = caches.open("pages");
 
 oninstall = () => skipWaiting();
 onactivate = event => event.waitUntil(clients.claim());
-onmessage = event => event.waitUntil(kept.then(cache => Promise.allSettled(event.data.map(one => cache.add(one)))));
+const held = one => new Request(one, {cache: "force-cache"}); // from the browser's own cache, however new the file was
+onmessage = event => event.waitUntil(kept.then(cache => Promise.allSettled(event.data.map(one => cache.add(held(one))))));
 onfetch = event => {
     const {request} = event;
     if (request.method !== "GET" || new URL(request.url).origin !== location.origin)
