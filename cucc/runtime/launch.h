@@ -20,7 +20,8 @@ bool start_thread(std::function<void()> run);
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
 
 // Reads an attribute of a launch: sets `cooperative`, refuses clusters. `place` is for messages.
-cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, bool &cooperative);
+cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, LaunchConfig &config,
+                          bool &cooperative);
 
 // ---- launches (launch.cpp) ----
 

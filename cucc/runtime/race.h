@@ -43,14 +43,16 @@ void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
-// Events of work in a stream: it is enqueued behind other work; begins; ends; the host has waited for it.
-void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after,
-                  const char *call) WEAK;
+// Events of work in a stream: it is enqueued behind other work, with its configuration if it is a launch;
+// begins; ends; the host has waited for it.
+void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call,
+                  const LaunchConfig *launch) WEAK;
 void race_begin(uint64_t number) WEAK;
 void race_end() WEAK;
 void race_waited(uint64_t number) WEAK;
-// Records a row of a copy or fill as an access.
+// Records a row of a copy or fill, or an allocation in a stream, as an access.
 void race_copy(const void *memory, size_t bytes, bool write) WEAK;
+void race_allocate(const void *memory, size_t bytes) WEAK;
 
 #undef WEAK
 

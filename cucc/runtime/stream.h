@@ -40,7 +40,7 @@ struct WaitEvent { // only in graphs; in a stream, a wait becomes a dependency
     cudaEvent_t event;
 };
 
-struct Allocate { // only in graphs: memory that the graph owns
+struct Allocate { // the memory is there; it is filled anew
     void *pointer;
     size_t bytes;
 };

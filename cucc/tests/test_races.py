@@ -78,6 +78,19 @@ def test_a_report_names_both_threads_and_lines(run):
     ), text
 
 
+def test_a_race_of_dependent_launches(run):
+    """The reader may be two launches after the writer."""
+    for case in "dependent", "dependent_chain":
+        report = (
+            r"cuda on the CPU: race between kernels: kernel dependent_fill, launched at cases\.cu:\d+, thread \(0,0,0\) of block "
+            rf"\(0,0,0\) writes 4 bytes of device memory at cases\.cu:{line('dependent, dependent_lane')} "
+            r"\(allocated at cases\.cu:\d+\),\n    kernel dependent_copy, launched at cases\.cu:\d+, thread \(0,0,0\) of block "
+            rf"\(0,0,0\) reads them at cases\.cu:{line('// dependent, dependent_chain')}, "
+            r"and has not called cudaGridDependencySynchronize\(\)\n"
+        )
+        assert re.fullmatch(report, reported(run, case)), reported(run, case)
+
+
 @pytest.mark.parametrize(
     "case, how",
     [

@@ -55,10 +55,11 @@ struct LaunchConfig {
     dim3 grid, block;
     size_t shared_bytes;
     cudaStream_t stream;
+    bool dependent; // on a GPU it may begin before the kernel before it in the stream has ended
 };
 
 inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
-    return {grid, block, shared_bytes, stream};
+    return {grid, block, shared_bytes, stream, false};
 }
 
 constexpr unsigned max_threads = 1024;    // per block

@@ -26,8 +26,9 @@ cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void 
     template <class T>                                                                                       \
     inline cudaError_t name(T *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes = 0,     \
                             cudaStream_t stream = 0, CUDA_CPU_SITE) {                                        \
-        return cuda_cpu::launch_by_address(#name, (const void *)kernel, {grid, block, shared_bytes, stream}, \
-                                           arguments, cooperative, CUDA_CPU_HERE);                           \
+        return cuda_cpu::launch_by_address(#name, (const void *)kernel,                                      \
+                                           {grid, block, shared_bytes, stream, false}, arguments,            \
+                                           cooperative, CUDA_CPU_HERE);                                      \
     }
 CUDA_CPU_LAUNCH(cudaLaunchKernel, false)
 CUDA_CPU_LAUNCH(cudaLaunchCooperativeKernel, true)

@@ -97,9 +97,21 @@ inline void __nanosleep(unsigned nanoseconds) {
     nanosleep(&t, nullptr);
 }
 
-// Programmatic dependent launch: a kernel begins when the one before has ended.
-inline void cudaTriggerProgrammaticLaunchCompletion() {}
-inline void cudaGridDependencySynchronize() {}
+// Programmatic dependent launch: a kernel begins when the one before has ended. The race detector is told.
+namespace cuda_cpu {
+void race_trigger();
+void race_wait_for_kernel();
+} // namespace cuda_cpu
+inline void cudaTriggerProgrammaticLaunchCompletion() {
+#ifdef CUDA_CPU_CHECK
+    cuda_cpu::race_trigger();
+#endif
+}
+inline void cudaGridDependencySynchronize() {
+#ifdef CUDA_CPU_CHECK
+    cuda_cpu::race_wait_for_kernel();
+#endif
+}
 
 namespace cuda_cpu {
 cudaError_t last_error_of_caller(const char *call, bool reset);

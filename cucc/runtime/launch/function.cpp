@@ -85,10 +85,13 @@ Function *find_function(const char *call, const void *kernel) {
     return function;
 }
 
-cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, bool &cooperative) {
+cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, LaunchConfig &config,
+                          bool &cooperative) {
     const auto &cluster = a.val.clusterDim;
     if (a.id == cudaLaunchAttributeCooperative)
         cooperative = a.val.cooperative;
+    if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+        config.dependent = a.val.programmaticStreamSerializationAllowed;
     if (a.id == cudaLaunchAttributeClusterDimension && (cluster.x > 1 || cluster.y > 1 || cluster.z > 1))
         return fail(cudaErrorNotSupported,
                     "%s: clusters of %u x %u x %u blocks are not supported, they need compute capability 9.0",
@@ -100,12 +103,12 @@ cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void 
     BEGIN_AS("cudaLaunchKernelEx");
     FAIL_IF(!at.config, cudaErrorInvalidValue, "config is NULL");
     const cudaLaunchConfig_t &c = *at.config;
+    LaunchConfig config = {c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, false};
     bool cooperative = false;
     const std::string where = call + (at.site.line ? " at " + place(at.site) : "");
     for (unsigned i = 0; i < c.numAttrs; ++i)
-        TRY(set_attribute(where.c_str(), c.attrs[i], cooperative));
-    return launch_by_address(call, kernel, {c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream}, arguments,
-                             cooperative, at.site);
+        TRY(set_attribute(where.c_str(), c.attrs[i], config, cooperative));
+    return launch_by_address(call, kernel, config, arguments, cooperative, at.site);
 }
 
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {

@@ -11,10 +11,13 @@ __thread Site call_site;
 SIMPLE_CALL(cudaMalloc, (void **pointer, size_t bytes), BEGIN(pointer),
             allocate(call, pointer, bytes, MemoryKind::device, 0))
 
-// Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
-static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes) {
+// Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool. The memory
+// is there at once; where work in streams runs late, it is filled when the allocation comes in the stream.
+static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes, cudaStream_t stream) {
     TRY(allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream));
     enter_in_pool(pool, *pointer, bytes);
+    if (!at_once() && *pointer)
+        return submit(stream, {"cudaMallocAsync", Allocate{*pointer, bytes}});
     return cudaSuccess;
 }
 
@@ -22,7 +25,7 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
     BEGIN(pointer, stream);
     if (!at_once() && captures(stream))
         return allocate_captured(call, pointer, bytes, stream);
-    return malloc_from(nullptr, pointer, bytes);
+    return malloc_from(nullptr, pointer, bytes, stream);
 }
 
 // Allocates rows that are padded to the alignment of textures.
@@ -129,7 +132,7 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t 
     if (!at_once() && captures(stream))
         return allocate_captured(call, pointer, bytes, stream);
     const OnDevice on(device);
-    return malloc_from(pool, pointer, bytes);
+    return malloc_from(pool, pointer, bytes, stream);
 }
 
 cudaError_t cudaFreeHost(void *pointer) {

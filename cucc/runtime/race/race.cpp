@@ -117,12 +117,14 @@ const char *forbidden(uintptr_t address, bool write) {
 bool ordered(const Access &a, const Access &b, const Threads *block) {
     if (b.block == the_host)
         return a.block == the_host || a.time < host_settled || before_host(a);
-    if (a.time < current.settled)
+    const bool early = current.overlaps && !(block && block->has_waited(b.thread));
+    if (a.time < (early ? current.early_settled : current.settled))
         return true;
     if (a.block == the_host)
         return a.time < current.enqueued;
     if (a.time < current.task_begun)
-        return before_this_task(a) || (block && a.time < std::max(block->acquire[b.thread], block->acquired));
+        return before_this_task(a, early) ||
+               (block && a.time < std::max(block->acquire[b.thread], block->acquired));
     if (b.block == a_copy || a.block == a_copy || a.time < current.begun)
         return true;
     const uint32_t acquired = std::max(block->acquire[b.thread], block->acquired);
@@ -179,7 +181,8 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
             where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
         };
         note(last_write);
-        written |= last_write.time != 0 && !stale(last_write);
+        const bool allocates = last_write.block == a_copy && last_write.thread == an_allocation;
+        written |= last_write.time != 0 && !stale(last_write) && !allocates;
         if (me.write) {
             for (const Access *a = reads; a < reads + 2; ++a)
                 changes |= a->time && a->block == me.block && a->thread == me.thread && a->epoch == me.epoch;
@@ -322,12 +325,13 @@ void race_stack(const char *begin, const char *end) {
             pages()[i] = &of_stacks;
 }
 
-void race_copy(const void *memory, size_t bytes, bool write) {
+static void stream_access(const void *memory, size_t bytes, bool write, uint16_t kind) {
     if (!current.task)
         return;
     Access me{};
     me.time = now;
     me.block = a_copy;
+    me.thread = kind;
     me.write = write;
     uintptr_t address = (uintptr_t)memory;
     while (bytes) {
@@ -337,6 +341,14 @@ void race_copy(const void *memory, size_t bytes, bool write) {
         address += here;
         bytes -= here;
     }
+}
+
+void race_copy(const void *memory, size_t bytes, bool write) {
+    stream_access(memory, bytes, write, 0);
+}
+
+void race_allocate(const void *memory, size_t bytes) {
+    stream_access(memory, bytes, true, an_allocation);
 }
 
 } // namespace cuda_cpu

@@ -24,6 +24,7 @@ struct Access {
 };
 
 constexpr uint32_t the_host = ~0u, a_copy = ~0u - 1; // in Access::block; a library's work counts as a copy
+constexpr uint16_t an_allocation = 1;                // in Access::thread of a copy
 
 // The address of an instruction of the program as Access::place.
 inline uint32_t place_of(const void *instruction) {
@@ -43,6 +44,12 @@ struct Task { // a launch, a copy, or a graph
     const char *kernel;
     Site site; // of the launch
     uint3 grid, block;
+    // The work that it is ordered after before its threads have called cudaGridDependencySynchronize(). If
+    // the launch is dependent, `previous` is the launch before it, else 0.
+    Clock early;
+    uint64_t previous;
+    bool is_launch,
+        triggered; // triggered: the kernel has let the next one begin, and made nothing visible to it
 };
 
 struct Tasks {
@@ -56,7 +63,8 @@ Tasks &tasks();
 // The task that ran at this time; null if its record has been deleted. The caller holds the mutex.
 const Task *task_at(const Tasks &tasks, uint32_t time);
 // True if the access is ordered before the task that runs now, or before what the host does now.
-bool before_this_task(const Access &access);
+// `early`: the thread may not have waited for the kernel before.
+bool before_this_task(const Access &access, bool early);
 bool before_host(const Access &access);
 
 // The work that runs now. Workers read it.
@@ -64,8 +72,12 @@ struct Current {
     const Task *task = nullptr;
     uint32_t task_begun = 0, enqueued = 0; // times
     uint32_t settled = 0;                  // accesses before this time are ordered before this work
-    std::atomic<uint32_t> begun{0};        // time of the launch's start or of its last grid barrier
-    uint64_t threads = 1;                  // threads per block
+    // A dependent launch, whose kernel may begin before the previous one has ended; and `settled` until then
+    bool overlaps = false;
+    uint32_t early_settled = 0;
+    std::atomic<bool> triggered{false}, fenced{false}; // fenced: before a thread triggered
+    std::atomic<uint32_t> begun{0}; // time of the launch's start or of its last grid barrier
+    uint64_t threads = 1;           // threads per block
 };
 extern Current current;
 
@@ -82,7 +94,9 @@ struct Threads {
     uint64_t number = ~0ull; // block_number
     uint32_t block, count, epoch;
     uint32_t fenced, acquired; // times at the last barrier, over all threads
-    bool talks;                // a thread has used a fence or acquired something since the last barrier
+    bool talks;  // a thread has used a fence, acquired something or waited since the last barrier
+    bool waited; // for the kernel before: some thread, before the last barrier
+    uint32_t waited_lanes[max_threads / 32]; // the same, by warps
     uint32_t fence[max_threads], acquire[max_threads];
     uintptr_t polled[max_threads];         // address of each thread's last volatile read
     uint32_t warp_epoch[max_threads / 32]; // the members below are valid if this equals `epoch`
@@ -96,7 +110,8 @@ struct Threads {
         count = blockDim.x * blockDim.y * blockDim.z;
         epoch = 1;
         fenced = acquired = 0;
-        talks = false;
+        talks = waited = false;
+        memset(waited_lanes, 0, sizeof waited_lanes);
         memset(fence, 0, count * sizeof *fence);
         memset(acquire, 0, count * sizeof *acquire);
         memset(polled, 0, count * sizeof *polled);
@@ -110,6 +125,7 @@ struct Threads {
                 return address - (uintptr_t)n.begin + bytes <= n.bytes;
         return false;
     }
+    bool has_waited(unsigned t) const { return waited || waited_lanes[t / 32] >> t % 32 & 1; }
     unsigned lane_clock(unsigned t) const { return warp_epoch[t / 32] == epoch ? clock[t] : 1; }
     bool lane_known(unsigned t, unsigned other, unsigned time) const {
         return warp_epoch[t / 32] == epoch && known[t / 32][t % 32][other % 32] >= time;

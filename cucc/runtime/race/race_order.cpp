@@ -65,13 +65,13 @@ void update_host(Tasks &t) {
 
 } // namespace
 
-bool before_this_task(const Access &a) {
+bool before_this_task(const Access &a, bool early) {
     Tasks &t = tasks();
     std::lock_guard lock(t.mutex);
     const Task *const other = task_at(t, a.time);
     if (!current.task || other == current.task)
         return true;
-    return comes_before(other, current.task->clock);
+    return comes_before(other, early ? current.task->early : current.task->clock);
 }
 
 bool before_host(const Access &a) {
@@ -198,6 +198,7 @@ void race_barrier(const Worker &) {
         b.fenced = std::max(b.fenced, b.fence[t]);
         b.acquired = std::max(b.acquired, b.acquire[t]);
         b.polled[t] = 0;
+        b.waited |= b.waited_lanes[t / 32] != 0;
     }
     b.talks = false;
 }
@@ -223,6 +224,8 @@ void race_warp_barrier(unsigned w, unsigned lanes) {
         if (b.clock[t] < 65535)
             ++b.clock[t];
     }
+    if (b.waited_lanes[w] & lanes)
+        b.waited_lanes[w] |= lanes;
     for (unsigned l = 0; l < 32; ++l)
         if (lanes >> l & 1) {
             memcpy(b.known[w][l], all, sizeof all);
@@ -231,24 +234,46 @@ void race_warp_barrier(unsigned w, unsigned lanes) {
         }
 }
 
+void race_trigger() {
+    const Threads &b = threads();
+    current.triggered = true;
+    if (std::max(b.fence[thread_rank()], b.fenced))
+        current.fenced = true;
+}
+
+void race_wait_for_kernel() {
+    Threads &b = threads();
+    b.talks = true;
+    b.waited_lanes[thread_rank() / 32] |= 1u << thread_rank() % 32;
+}
+
 void race_name_shared(const char *name, const void *memory, size_t bytes) {
     threads().names.push_back({name, (const char *)memory, bytes});
     if (traced_block)
         traced_block->arrays.push_back(threads().names.back());
 }
 
-void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call) {
+void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call,
+                  const LaunchConfig *launch) {
     Tasks &t = tasks();
     std::lock_guard lock(t.mutex);
-    Clock clock = t.host;
+    Clock clock = t.host, early = t.host;
+    uint64_t previous = 0;
     for (uint64_t one : after) {
         const auto i = t.all.find(one);
-        if (i != t.all.end())
-            join(clock, i->second.clock);
+        if (i == t.all.end())
+            continue;
+        join(clock, i->second.clock);
+        if (launch && launch->dependent && i->second.is_launch && i->second.stream == stream)
+            previous = one;
+        else
+            join(early, i->second.clock);
     }
     clock[stream] = number;
     Task &task = t.all[number];
-    task = {number, stream, clock, call, {}, tick(), 0, nullptr, {}, {}, {}};
+    task = {number,  stream, clock, call, {},    tick(),   0,
+            nullptr, {},     {},    {},   early, previous, launch != nullptr,
+            false};
 #ifdef __wasm__
     task.frames = {(void *)race_line};
 #else
@@ -271,7 +296,14 @@ void race_begin(uint64_t number) {
     Task &task = found->second;
     if (t.run.size() > 2048)
         t.run.erase(t.run.begin(), t.run.begin() + 1024);
+    // What the previous kernel has let begin early is ordered after what that kernel itself was.
+    const auto previous = t.all.find(task.previous);
+    current.overlaps = previous != t.all.end() && previous->second.triggered;
+    if (previous != t.all.end())
+        join(task.early, current.overlaps ? previous->second.early : previous->second.clock);
+    current.early_settled = settled_for(t, task.early, task.enqueued);
     current.settled = settled_for(t, task.clock, task.enqueued);
+    current.triggered = current.fenced = false;
     current.enqueued = task.enqueued;
     current.begun = current.task_begun = task.begun = tick();
     t.run.emplace_back(task.begun, number);
@@ -280,6 +312,8 @@ void race_begin(uint64_t number) {
 void race_end() {
     Tasks &t = tasks();
     std::lock_guard lock(t.mutex);
+    if (current.task)
+        const_cast<Task *>(current.task)->triggered = current.triggered && !current.fenced;
     current.task = nullptr;
     --t.pending;
     update_host(t);

@@ -105,6 +105,8 @@ std::string in_kernel_by(const Access &me) {
 std::string verb(const Access &a, const Task *task = nullptr) {
     if (task && a.block == a_copy && std::string(task->call) == "cudaFreeAsync")
         return "frees";
+    if (a.block == a_copy && a.thread == an_allocation)
+        return "allocates";
     return a.atomic ? a.write ? "atomically changes" : "atomically reads" : a.write ? "writes" : "reads";
 }
 
@@ -198,10 +200,14 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes, b
         text += "between the host and a stream: the host " + verb(h) + " " + size + at(h) + allocated +
                 ",\n    which " + who(d, task, true) + " " + verb(d) + at(d) +
                 ", and the host has not waited for that\n";
-    } else
-        text += "between streams: " + who(a, first, true) + " " + verb(a, first) + " " + size + at(a) +
-                allocated + ",\n    " + who(b, second, true) + " " + verb(b, second) +
-                (bytes == 1 ? " it" : " them") + at(b) + ", and nothing orders the two\n";
+    } else {
+        const bool dependent = current.overlaps && first && first->stream == second->stream;
+        text += (dependent ? "between kernels: " : "between streams: ") + who(a, first, true) + " " +
+                verb(a, first) + " " + size + at(a) + allocated + ",\n    " + who(b, second, true) + " " +
+                verb(b, second) + (bytes == 1 ? " it" : " them") + at(b) +
+                (dependent ? ", and has not called cudaGridDependencySynchronize()\n"
+                           : ", and nothing orders the two\n");
+    }
     if (later)
         r.one_line.emplace(line_a, text);
     else

@@ -84,7 +84,8 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
         graphs().addresses[kernel] = p->func;
     const StoredLaunch *const old = std::get_if<StoredLaunch>(&o.what);
     StoredLaunch launch = {};
-    const LaunchConfig config = {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr};
+    const LaunchConfig config = {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr,
+                                 old && old->config.dependent};
     TRY(store_launch_of(*kernel, config, p->kernelParams, old && old->cooperative, launch));
     return put(call, o, std::move(launch));
 }
@@ -267,6 +268,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
     NOT_NULL(value);
     return set_node(__func__, node, [&](const char *call, Operation &o) {
         StoredLaunch *const launch = part<StoredLaunch>(call, o);
-        return launch ? set_attribute(call, {attribute, *value}, launch->cooperative) : cudaErrorInvalidValue;
+        return launch ? set_attribute(call, {attribute, *value}, launch->config, launch->cooperative)
+                      : cudaErrorInvalidValue;
     });
 }

@@ -61,7 +61,8 @@ void Queues::tell_of_unfinished() {
     const Operation *last = nullptr;
     bool runs = false;
     for (const WorkPointer &work : q.pending)
-        if (!work->done && work->operation.what.index() != 0 && !(work->async && kernel_ended(work->async))) {
+        if (!work->done && work->operation.what.index() != 0 &&
+            !std::get_if<Allocate>(&work->operation.what) && !(work->async && kernel_ended(work->async))) {
             last = &work->operation;
             runs = work->async != nullptr;
         }
@@ -109,7 +110,9 @@ WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPoin
         std::vector<uint64_t> before;
         for (const WorkPointer &one : after)
             before.push_back(one->number);
-        race_enqueue(q.calls + 1, stream.number, before, operation.call ? operation.call : "a wait");
+        const StoredLaunch *const launch = std::get_if<StoredLaunch>(&operation.what);
+        race_enqueue(q.calls + 1, stream.number, before, operation.call ? operation.call : "a wait",
+                     launch ? &launch->config : nullptr);
     }
     const WorkPointer work(new Work{std::move(operation), stream, ++q.calls, std::move(after)});
     q.last[stream.number] = work;
@@ -261,6 +264,10 @@ cudaError_t perform_here(const Operation &o) {
         void operator()(const WaitEvent &) {}
         void operator()(const Allocate &a) {
             const DeviceAccess access;
+            if (!find_allocation(a.pointer))
+                return; // another stream has freed it
+            if (race_allocate)
+                race_allocate(a.pointer, a.bytes);
             memset(a.pointer, fresh_byte(), a.bytes);
         }
         void operator()(const Release &r) {

@@ -30,7 +30,7 @@ __global__ void count(const int *data, unsigned *bins) {
 
 static void unset_bins(int *data, bool wrong) {
     unsigned *bins;
-    CHECK(cudaMalloc(&bins, 8 * sizeof *bins));
+    CHECK(cudaMallocAsync(&bins, 8 * sizeof *bins, 0));
     if (!wrong)
         CHECK(cudaMemset(bins, 0xff, 8 * sizeof *bins));
     count<<<1, N>>>(data, bins);
@@ -327,7 +327,7 @@ __global__ void variable(int *, bool wrong) {
 // ---- streams ----
 
 __global__ void fill(int *to, int value) {
-    to[threadIdx.x] = value + threadIdx.x; // missing_event, host_reads_kernel
+    to[threadIdx.x] = value + threadIdx.x; // missing_event, host_reads_kernel, allocated_elsewhere
 }
 __global__ void copy(int *to, const int *from) {
     to[threadIdx.x] = from[threadIdx.x]; // missing_event, freed_elsewhere
@@ -350,6 +350,78 @@ static void missing_event(int *data, bool wrong) {
         CHECK(cudaEventRecord(e[1], s[1]));
         if (!wrong)
             CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
+    }
+}
+
+// Launches that may begin before the kernel before has ended. One thread of a block may wait for all.
+enum Waits { nobody, one, all };
+__global__ void dependent_fill(int *to, int value, bool triggers, Waits who) {
+    if (triggers)
+        cudaTriggerProgrammaticLaunchCompletion();
+    if (who == all || (who == one && threadIdx.x == 0))
+        cudaGridDependencySynchronize();
+    if (who == one)
+        __syncthreads();
+    to[threadIdx.x] = value; // dependent, dependent_lane, dependent_chain
+}
+__global__ void dependent_copy(int *to, const int *from, bool wrong, Waits who) {
+    int early = wrong ? from[threadIdx.x] : 0; // dependent, dependent_chain
+    cudaTriggerProgrammaticLaunchCompletion();
+    if (who == all || (who == one && threadIdx.x % 32 == 5))
+        cudaGridDependencySynchronize();
+    if (who == one && !wrong)
+        __syncwarp();
+    to[threadIdx.x] = wrong ? early : from[threadIdx.x];
+}
+template <class... P, class... A>
+static void launch_dependent(bool dependent, void (*kernel)(P...), A... arguments) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = dependent;
+    const cudaLaunchConfig_t config = {1, N, 0, 0, &attribute, 1};
+    CHECK(cudaLaunchKernelEx(&config, kernel, P(arguments)...));
+}
+// What is launched as usual, or after a kernel that has not triggered, after a copy or after a wait of the
+// host, needs no wait.
+static void dependent(int *data, bool wrong) {
+    int *const copy = data + N;
+    launch_dependent(true, dependent_fill, data, 1, true, all);
+    launch_dependent(false, dependent_copy, copy, data, true, nobody);
+    CHECK(cudaMemcpyAsync(copy + N, copy, sizeof *copy, cudaMemcpyDeviceToDevice));
+    launch_dependent(true, dependent_copy, copy, copy + N, true, nobody);
+    CHECK(cudaDeviceSynchronize());
+    launch_dependent(true, dependent_fill, copy, 1, false, nobody);
+    launch_dependent(true, dependent_fill, copy, 2, true, one);
+    launch_dependent(true, dependent_copy, copy + N, copy, wrong, all);
+}
+static void dependent_lane(int *data, bool wrong) {
+    launch_dependent(true, dependent_fill, data, 1, true, one);
+    launch_dependent(true, dependent_fill, data, 2, true, wrong ? nobody : one); // dependent_lane
+    launch_dependent(true, dependent_copy, data + N, data, false, one);
+}
+// The kernel between the two waits, but lets the next one begin before it does.
+static void dependent_chain(int *data, bool wrong) {
+    launch_dependent(true, dependent_fill, data, 1, true, all);
+    launch_dependent(true, dependent_fill, data + N, 2, true, all);
+    launch_dependent(true, dependent_copy, data + 2 * N, data, wrong, all);
+}
+
+// A stream uses memory that another one allocates.
+static void allocated_elsewhere(int *, bool wrong) {
+    cudaStream_t s[2];
+    cudaEvent_t e;
+    int *memory;
+    CHECK(cudaEventCreate(&e));
+    for (int i = 0; i < 2; ++i)
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaMallocAsync(&memory, N * sizeof *memory, s[i]));
+        CHECK(cudaEventRecord(e, s[i]));
+        if (!wrong)
+            CHECK(cudaStreamWaitEvent(s[1 - i], e, 0));
+        fill<<<1, N, 0, s[1 - i]>>>(memory, 3); // allocated_elsewhere
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaFreeAsync(memory, s[1 - i]));
     }
 }
 
@@ -491,9 +563,9 @@ static const struct {
     KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(bins_of_block, 1) KERNEL(tree, 1)
     KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
-    HOST(missing_event) HOST(freed_elsewhere) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel)
+    HOST(missing_event) HOST(allocated_elsewhere) HOST(freed_elsewhere) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel)
     HOST(each_stream) HOST(library) KERNEL(others_local, 1) KERNEL(written_index, 1)
-    HOST(two_fills) HOST(fill_and_kernel)
+    HOST(two_fills) HOST(fill_and_kernel) HOST(dependent) HOST(dependent_lane) HOST(dependent_chain)
 };
 // clang-format on
 
