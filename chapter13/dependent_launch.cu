@@ -33,21 +33,21 @@ template <class Launch> static void time_steps(DataBlock *d, const char *how, La
 
 // In a kernel that was launched as usual, both calls have no effect. The lines above the wait may run while
 // the previous kernel still runs, so they must not write, and may only read what that kernel does not write:
-// here the heaters.
+// here the heaters. GPUs before 9.0 do not have these calls; cucc, which defines __CU2CPP__, does.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     size_t offset = x + y * size;
     float heater = x < size && y < size ? cptr[offset] : 0;
-#if __CUDA_ARCH__ >= 900 || defined(__CU2CPP__) // cucc has both calls, too
-    cudaTriggerProgrammaticLaunchCompletion();  // blocks of the next kernel may start where there is room
-    cudaGridDependencySynchronize();            // the previous kernel has ended, and its results are visible
+#if __CUDA_ARCH__ >= 900 || defined(__CU2CPP__)
+    cudaTriggerProgrammaticLaunchCompletion(); // blocks of the next kernel may start where there is room
+    cudaGridDependencySynchronize();           // the previous kernel has ended, and its results are visible
 #endif
     if (heater != 0)
         iptr[offset] = heater;
 }
 
 __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
-#if __CUDA_ARCH__ >= 900 || defined(__CU2CPP__) // cucc has both calls, too
+#if __CUDA_ARCH__ >= 900 || defined(__CU2CPP__)
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
 #endif
