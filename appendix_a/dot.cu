@@ -11,7 +11,7 @@
  * Book:    A.1.2
  * Build:   nvcc -o dot appendix_a/dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/dot --size 1M
- * Differs: an atomic exchange unlocks; fences, and release() in place of a destructor: see lock.h. A second
+ * Differs: unlock() stores 0, not 1; fences, and release() in place of a destructor: see lock.h. A second
  *          kernel adds with atomicAdd(), as one would today. locks has the lock with which the book begins.
  * Check:   --size 100000
  * Web:     --size 4M

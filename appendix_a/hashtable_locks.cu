@@ -11,7 +11,8 @@
  * Build:   nvcc -o hashtable_locks appendix_a/hashtable_locks.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_locks --locks 32
  * Differs: the table of hashtable_gpu with indices instead of pointers, and without values. The status is 1
- *          without locks, also if nothing was lost. With --no-turns a child process ends after 30 s.
+ *          without locks, also if nothing was lost. With --no-turns a child process does the work,
+ *          which is ended after 30 s if it has a deadlock.
  * Check:   --size 2000 --locks 7 | --size 2000 --no-turns
  */
 #include "../common/book.h"

@@ -40,7 +40,7 @@ __global__ void kernel(unsigned char *ptr, View v) {
     float half = v.size / 2.0f;
     float r = v.scale * (half - x) / half, i = v.scale * (half - y) / half;
 
-    // The steps of the point r + i * i before the one after which it diverges, as in julia_gpu
+    // Counts the steps of the point (r, i) until it is beyond the limit of julia_gpu.
     int steps;
     for (steps = 0; steps < v.iterations; steps++) {
         float old_r = r;

@@ -2,10 +2,10 @@
 /*
  * add_ladder: vector addition, from the book's launch to the limit of the memory
  *
- * Teaches: Vector addition is memory-bound, so its limit is the rate of a copy. Bandwidth needs many bytes
- *          in flight: first more threads, then wider loads. With full occupancy, more loads per thread are
- *          no faster. A cache hint for the sums, which are not read again soon, together with larger blocks
- *          gains little.
+ * Teaches: Vector addition is memory-bound, so its limit is the rate of reads from memory. Bandwidth needs
+ *          many bytes in flight: first more threads, then wider loads. With full occupancy, more loads per
+ *          thread are no faster. A cache hint for the sums, which are not read again soon, together with
+ *          larger blocks gains little.
  * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
  *          instruction-level parallelism, streaming store, limit, ladder, rung, L2 cache
  * Book:    5.2.1 (ladder)
@@ -14,7 +14,8 @@
  *          thread); 4 streaming stores (cache hint __stcs, 1024 threads per block)
  * Build:   nvcc -o add_ladder chapter05/add_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_ladder
- * Limit:   reads from device memory; the last rung leaves nothing. A small vector takes the time of a launch.
+ * Limit:   reads from device memory; the last rung reaches 97 % of it. A small vector takes the time of a
+ *          launch.
  * Bench:   4K 64K 1M 16M 256M
  * Check:   --size 20003
  */
@@ -29,8 +30,8 @@ static int *c, *expected; // host
 static void make_vectors(void);
 
 // Rungs 0 and 1. The book launches 128 blocks of 128 threads. They have too few loads in flight, because each
-// thread waits for its two loads before it issues the next ones. With one element per thread there are
-// enough threads to hide the latency.
+// thread waits for its two loads before it issues the next ones. With one element per thread all
+// threads that a multiprocessor can hold have loads in flight.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)

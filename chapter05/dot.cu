@@ -4,8 +4,8 @@
  *
  * Teaches: The threads of a block share memory, and __syncthreads() is the barrier that makes it safe to
  *          read what another thread wrote. Each block reduces its products to one partial sum. The host adds
- *          the partial sums: blocks have no barrier in common, so none knows when all others are done, and
- *          32 numbers would keep a device nearly idle (docs/book-vs-today.md has the times).
+ *          the partial sums: the blocks of a launch have no barrier in common (in dot_ladder the last block
+ *          adds them), and 32 numbers would keep a device nearly idle (docs/book-vs-today.md has the times).
  * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
  * Book:    5.3.1; R 7.3 (dot product, Fig. 7.8); C 3 (Dot-SM); C 3 (Dot-SM) with
  *          other numbers of blocks: --sweep

@@ -18,7 +18,7 @@
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.
  *          The time of a rung whose partial sums the host adds includes that step; the last rung leaves its
  *          result on the device, as cuBLAS does.
- * Limit:   reads from device memory; the last rung leaves nothing. A small vector takes the time of a launch
+ * Limit:   reads from device memory; the last rung reaches it. A small vector takes the time of a launch
  *          and of one atomic operation for each block.
  * Bench:   4K 64K 1M 33M 256M 1G
  * Check:   --size 20003

@@ -2,7 +2,7 @@
 /*
  * dot_variants: dot products whose blocks add in other ways, and the steps of a tree reduction
  *
- * Teaches: A tree reduction adds the values of a block in log2 of their number steps. One thread alone needs
+ * Teaches: A tree reduction adds the n values of a block in log2(n) steps. One thread alone needs
  *          a step for each value, while all others wait. A small launch prints which elements each thread
  *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum,
  *          --threads 6 why the size of a block has to be a power of two.

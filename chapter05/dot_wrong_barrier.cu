@@ -113,7 +113,8 @@ int main(int argc, char **argv) {
         "Half of the threads do not reach the barrier in the loop: this may hang.",
         "The first barrier is left out: a value may be read before it is stored.",
         "The barrier of the loop is left out: a sum may be read before it is stored."};
-    printf("%s\n", mistakes[left_out]);
+    printf("%s\n", both_arms ? "Half of the threads wait at another call of the barrier: this may hang."
+                             : mistakes[left_out]);
     fflush(stdout); // the kernel may end the process
 
     if (left_out == NONE)

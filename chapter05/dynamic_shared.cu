@@ -3,9 +3,9 @@
  * dynamic_shared: shared memory whose size is given at the launch
  *
  * Teaches: extern __shared__ declares dynamic shared memory: an array whose size in bytes is the third
- *          argument of the launch. A kernel has only one such array, so one that needs two divides it; the
- *          part with the larger alignment comes first. If a block needs more than 48 KiB, the host must
- *          allow it with cudaFuncSetAttribute before the launch.
+ *          argument of the launch. All such arrays of a kernel begin at the same address, so a kernel that
+ *          needs two divides one; the part with the larger alignment comes first. If a block needs more than
+ *          48 KiB, the host must allow it with cudaFuncSetAttribute before the launch.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course); T reduction (dynamic shared memory)
  * After:   chapter05/memory_kinds

@@ -2,10 +2,11 @@
 /*
  * latency_hiding: cycles of an instruction, with more warps and with more independent instructions
  *
- * Teaches: A warp scheduler issues, in each cycle, an instruction of a warp whose next one is ready. The
- *          scoreboard records the registers that wait for a result and holds back instructions that read
- *          them. So one warp whose instructions need each other waits; more warps hide the latency, and so
- *          do independent instructions of one warp, up to the rate of the units, which is lower for doubles.
+ * Teaches: A warp scheduler issues, in each cycle, an instruction of a warp whose next one is ready: its
+ *          operands have been computed or loaded. For arithmetic the compiler writes into the instructions
+ *          how long to wait; for loads the scoreboard records the registers that wait for a result. So one
+ *          warp whose instructions need each other waits; more warps hide the latency, and so do independent
+ *          instructions of one warp, up to the rate of the units, which is lower for doubles.
  * Terms:   latency hiding, warp scheduler, scoreboard, function unit, instruction-level parallelism, warp
  * Book:    5.3.1 (course); R 7.1 (schedulers, function units); C 1.4 (special function units)
  * After:   chapter05/occupancy
@@ -72,7 +73,8 @@ static bool run(void (*kernel)(float, float *, long long *), int threads, int ch
     return check(x, count);
 }
 
-// Four chains of FMAs of floats, and of doubles, in all threads that the device can hold: their rates
+// Four chains of FMAs of floats, and of doubles, in 2048 threads a multiprocessor, as many as an H200
+// can hold: their rates
 __global__ void add_floats(float factor, float *x) {
     float a = 0, b = 1, c = 2, d = 3;
 #pragma unroll 16

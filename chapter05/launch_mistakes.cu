@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
         visit_wrong<<<blocks, threads>>>(dev_visited, n);
         HANDLE_LAUNCH();
         missed[i] = count_missed(dev_visited, n);
-        printf("<<<%d, %d>>>: %d of %d elements are never added\n", blocks, threads, missed[i], n);
+        printf("<<<%d, %d>>>: %d of %d elements are never visited\n", blocks, threads, missed[i], n);
     }
     for (int i = 0; i < 8; i++) {
         Launch l = launches[i];
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
         if (error != cudaErrorInvalidConfiguration && error != cudaErrorInvalidValue)
             HANDLE_ERROR(error);
         missed[3 + i] = count_missed(dev_visited, l.n);
-        printf("<<<(%u, %u), %d>>> for N = %d: %s, %d elements are not added\n", l.grid.x, l.grid.y,
+        printf("<<<(%u, %u), %d>>> for N = %d: %s, %d elements are not visited\n", l.grid.x, l.grid.y,
                l.threads, l.n, cudaGetErrorName(error), missed[3 + i]);
     }
 

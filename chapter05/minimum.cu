@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     int *in = (int *)malloc(n * sizeof(int)), partial[blocksPerGrid], *dev_in, *dev_partial;
     HANDLE_NULL(in);
     for (size_t i = 0; i < n; i++)
-        in[i] = (int)(n / 2) - (int)i; // from n / 2 down to -n / 2
+        in[i] = (int)(n / 2) - (int)i; // from n / 2 down to n / 2 - (n - 1)
     HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_partial, sizeof(partial)));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));

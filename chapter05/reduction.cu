@@ -23,7 +23,7 @@
  * Differs: the lab counts from 1: its kernels 1 to 5 are 0 to 4 here, its last one is 6. Any size;
  *          __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is no
  *          longer guaranteed. The times include all passes, down to one number.
- * Limit:   reads from device memory; the last rung leaves nothing. A small array takes the time of a launch.
+ * Limit:   reads from device memory; the last rung reaches it. A small array takes the time of a launch.
  * Bench:   4K 64K 1M 4M 32M 256M
  * Check:   --size 66003 | --size 300 --every --threads 64 | --counts --size 66003 --threads 64
  */

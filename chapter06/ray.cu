@@ -6,8 +6,9 @@
  *          address: one read is broadcast to the warp, and a cache serves the next ones. A warp is 32
  *          threads with successive numbers, here two rows of 16 pixels, that execute an instruction together;
  *          if they asked for different spheres, these would be read one after the other. Today global memory
- *          is cached too and here as fast (ray_noconst): prefer constant memory only where a measurement
- *          shows a gain. Two events, time stamps that the device records, measure the time between them.
+ *          is cached too, and here it is faster on an H200 (ray_noconst): prefer constant memory only where a
+ *          measurement shows a gain. Two events, time stamps that the device records, measure the time
+ *          between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3; C 5.6.4 (from constant memory): --block 32
  * Build:   nvcc -o ray chapter06/ray.cu common/lib/[a-z]*.c

@@ -275,7 +275,7 @@ __global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen 
 // cull for all its tiles, and append the spheres that touch them to a list in shared memory. Then each warp
 // culls only this list.
 //
-// Rung 6: a warp culls once for several tiles.
+// Rung 6: a warp culls once for several tiles if the list has at most 32 spheres.
 template <bool hide, unsigned tiles>
 __global__ void __launch_bounds__(32 * WARPS)
     kernel_list(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {

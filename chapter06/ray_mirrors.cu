@@ -43,7 +43,8 @@ __device__ static float3 along(float3 a, float t, float3 b) {
 
 // Returns the index of the first sphere that the ray meets before it has gone *distance, and sets *distance
 // to the distance of that sphere. Returns -1 if there is none. The ray starts outside of all spheres, or on
-// the sphere `own`, which it cannot meet again.
+// the sphere `own`, which it cannot meet again. Behind glass it may start inside another sphere, which it
+// then does not meet.
 __device__ static int first_hit(float3 from, float3 direction, int spheres, int own, float *distance) {
     int found = -1;
     for (int i = 0; i < spheres; i++) {

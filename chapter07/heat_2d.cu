@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMallocPitch(&data.dev_constSrc, &data.pitch, width, size));
 
     // The page declares texture<float, 2> texIn, and binds it here by cudaBindTexture2D(NULL, texIn,
-    // data.dev_inSrc, desc, width, height, pitch). The resource has these arguments.
+    // data.dev_inSrc, desc, DIM, DIM, sizeof(float) * DIM). The resource has these arguments, with our pitch.
     cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
     cudaResourceDesc resource = {}; // which memory a texture is
     resource.resType = cudaResourceTypePitch2D;

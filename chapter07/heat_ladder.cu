@@ -440,7 +440,6 @@ __global__ void __launch_bounds__(32)
     }
 }
 
-// A launch computes up to 16 steps.
 static const char *stream_needs(void) {
     return size < WIDTH || size % 4 ? "needs a size from 128 on, a multiple of 4" : NULL;
 }
@@ -458,6 +457,7 @@ template <int LEVELS> static void run_levels(int *s, int *launch) {
     }
 }
 
+// Launches of 16 steps, as many as fit, then of 4, then of 1
 static void run_stream(void) {
     int s = 0, launch = 0;
     run_levels<16>(&s, &launch);

@@ -55,7 +55,8 @@ static cudaTextureObject_t make_texture(cudaResourceDesc resource, cudaTextureFi
     return texture;
 }
 
-// Reads each texel of linear memory, and, from a CUDA array, which filtering needs, between each two texels.
+// Reads each texel of linear memory, and, from a CUDA array, which filtering in one dimension needs, between
+// each two texels.
 // The format has the number of bits of each component of a texel: x, y, z and w.
 static bool test(const char *name, cudaChannelFormatDesc format) {
     size_t bytes = ELEMENTS * (format.x + format.y + format.z + format.w) / 8;

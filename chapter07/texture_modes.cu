@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_columns, sizeof(columns)));
     printf("column");
     for (int k = 0; k < 3 * N; k++)
-        printf("%3d", k - N);
+        printf("%3d", k - N + 1);
     for (int mode = 0; mode < MODES; mode++) {
         sample_row<<<1, 3 * N>>>(dev_columns, textures.of_mode[mode]);
         HANDLE_LAUNCH();

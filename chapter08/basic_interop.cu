@@ -72,7 +72,8 @@ int main(int argc, char **argv) {
     size_t bytes = size * size * 4;
 
     // A window with an OpenGL context, for which the page calls glutInit, glutInitDisplayMode,
-    // glutInitWindowSize and glutCreateWindow. Without a display it is a context of EGL.
+    // glutInitWindowSize and glutCreateWindow. Without a display the context comes from EGL, a
+    // library that makes OpenGL contexts without a window.
     Canvas canvas = {};
     canvas.width = canvas.height = size;
     canvas.pixels = (unsigned char *)malloc(bytes);

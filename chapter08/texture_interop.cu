@@ -51,7 +51,8 @@ static void run_kernel(cudaArray_t array) {
     HANDLE_ERROR(cudaDestroySurfaceObject(surface));
 }
 
-// OpenGL renders 16 stripes, each of which covers those to its right.
+// OpenGL renders 16 stripes from left to right. Each one reaches to the right edge, and the next one covers
+// all but its left part.
 static void render(int ticks) {
     GLint window;
     glGetIntegerv(GL_FRAMEBUFFER_BINDING, &window);

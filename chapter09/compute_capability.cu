@@ -12,8 +12,8 @@
  * Build:   nvcc -o compute_capability chapter09/compute_capability.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/compute_capability
  * Differs: the book explains versions 1.0 to 2.0; CUDA 13 compiles for 7.5 and later. Without code for a
- *          device the first launch fails with cudaErrorNoKernelImageForDevice (try make SMS=100 on an older
- *          device). The CPU back end, which has no PTX, says 8.0 everywhere.
+ *          device cudaFuncGetAttributes fails with cudaErrorNoKernelImageForDevice, as a launch would (try
+ *          make SMS=100 on an older device). The CPU back end, which has no PTX, says 8.0 everywhere.
  * Check:   --size 5000 | --size 40000
  */
 #include "../common/book.h"
@@ -60,11 +60,11 @@ static const struct {
     {30, "warp shuffles; 2^31 - 1 blocks in x", "GeForce GTX 680, Tesla K10"},
     {60, "atomicAdd() of a double", "Tesla P100"},
     {70, "lanes of a warp that advance independently; tensor cores", "Tesla V100, TITAN V"},
-    {75, "tensor cores for integers of 4 bits", "GeForce RTX 2080, Tesla T4"},
+    {75, "loads of 8 x 8 matrices from shared memory (ldmatrix)", "GeForce RTX 2080, Tesla T4"},
     {80, "asynchronous copies from global to shared memory", "A100, A30"},
     {90, "atomicAdd() of a float4; clusters of blocks", "H100, H200"},
     {100, "tensor cores for floating-point numbers of 4 bits", "B200"},
-    {103, "as 10.0; tcgen05 needs code for 10.0a, 10.3a or 11.0a", "B300"},
+    {103, "as 10.0", "B300"},
     {110, "as 10.0; 24 blocks a multiprocessor, 10.0 has 32", "Jetson T5000"},
     {120, "100 KiB of shared memory a multiprocessor, 10.0 has 228", "GeForce RTX 5090"},
     {121, "as 12.0", "GB10"},

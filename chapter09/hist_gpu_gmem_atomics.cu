@@ -72,7 +72,8 @@ int main(int argc, char **argv) {
     printf("Histogram Sum:  %llu\n", histoCount);
     bool ok = check(histo_kernel, dev_buffer, dev_histo, buffer, histo, histoCount);
 
-    // The check of both pages: the host counts the same bytes down, so every bin must be 0 at the end.
+    // The book's check, which its program with shared memory has too: the host counts the same bytes down, so
+    // every bin must be 0 at the end.
     for (size_t i = 0; i < size; i++)
         histo[buffer[i]]--;
     int wrong = 0;

@@ -168,7 +168,7 @@ __device__ static unsigned count_all(unsigned *words, const unsigned short *valu
 
 // Rung 4: lanes that add to one word do so one after the other. If a value is frequent in a sample of one
 // value per thread, each lane counts its word in a copy, and the 32 copies are in different banks. Returns a
-// value of the most frequent word, or NONE if that has less than one value in 32.
+// value of the most frequent word, or NONE unless that has more than one value in 32.
 __device__ static unsigned find_hot(unsigned *words, unsigned value, unsigned *most) {
     unsigned before = atomicAdd(&words[value / 2], 1);
     if (before >= THREADS / 32)

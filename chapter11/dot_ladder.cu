@@ -27,7 +27,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "../common/ptx.h" // load_relaxed(), store_relaxed()
-#include "dot_part.h"      // Part, part_dot()
+#include "dot_part.h"      // part_dot(), blocks_for(), THREADS
 #include "gpus.h"          // gpus, device_id[], peer_access, wait_for_gpus()
 
 // A GPU and its part of the vectors.

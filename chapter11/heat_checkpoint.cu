@@ -7,7 +7,7 @@
  *          A checkpoint is written under another name and renamed when it is complete, so the one before it
  *          stays good until then. Any number of ranks can go on from the file, because the position of a row
  *          does not depend on it.
- * Terms:   checkpoint, rank, collective operation, halo exchange, strong scaling
+ * Terms:   checkpoint, rank, collective operation, halo exchange
  * Book:    11.5 (after the book)
  * After:   chapter11/heat_mpi
  * Build:   nvcc -o heat_checkpoint chapter11/heat_checkpoint.cu common/lib/[a-z]*.c -ccbin mpicxx

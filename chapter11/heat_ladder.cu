@@ -20,8 +20,8 @@
  *          those of the host's clock, from the first call until all GPUs have finished. The column "x book"
  *          compares with one GPU that runs the same kernel.
  * Needs:   gpus=2
- * Limit:   the instructions of the steps, as on one GPU, where rows next to another GPU are computed twice.
- *          In small plates the GPUs wait for each other.
+ * Limit:   with 12 steps per exchange the instructions, of which those for rows near another GPU are executed
+ *          twice; with 1 step the memory bandwidth. In small plates the GPUs wait for each other.
  * Bench:   1024 2048 4096 8192 16384
  * Check:   --size 71 --iterations 9 | --size 132 --iterations 13 | --size 18 --iterations 5
  */

@@ -4,8 +4,8 @@
  *
  * Teaches: A load of mapped host memory has a high latency, so PCIe is busy only when many bytes are in
  *          flight: from many threads, or with 16 bytes per thread. Even then the bandwidth is a little
- *          below that of the copy engine. So copies in chunks that overlap with kernels are faster, if
- *          the device has memory for the data.
+ *          below that of the copy engine. So for long vectors copies in chunks that overlap with
+ *          kernels are faster, if the device has memory for the data.
  * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
  * Rungs:   0 book, copied (cudaMemcpy from pageable memory); 1 book, zero-copy (kernel reads mapped memory);

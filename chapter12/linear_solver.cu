@@ -6,8 +6,8 @@
  *          factorized in place, and systems are then solved with the factors: by LU with row exchanges, or
  *          by QR, which takes twice the operations but also solves least-squares problems. Most functions
  *          need a workspace in device memory, whose size a function _bufferSize returns. Each also stores an
- *          int, info, in device memory: if the matrix is singular (--singular), it is the number of the
- *          first column without a pivot, and the check fails.
+ *          int, info, in device memory: 0 for success; if LU meets a singular matrix (--singular), the number
+ *          of the first column without a pivot, and the check fails.
  * Terms:   cuSOLVER, LU factorization, QR factorization, least squares, singular value decomposition,
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)

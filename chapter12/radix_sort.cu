@@ -15,7 +15,7 @@
  * Run:     ./bin/chapter12/radix_sort --size 16M
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; --printed-test sorts
  *          3, 2 and negative numbers so, with status 1. --base 10 is the course's sort by decimal digits,
- *          without the number 31 that it forgets. Signed ints are sorted too.
+ *          with the number 31 that the course's result lacks. Signed ints are sorted too.
  * Check:   --size 500
  */
 #include <time.h>

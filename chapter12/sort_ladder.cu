@@ -18,8 +18,8 @@
  *          sorted along with it. The last rung has 30 bits for a count, so there may be at most 2^30 - 1
  *          keys. The copies move the bytes that four passes and one count must move.
  * Limit:   the instructions that rank the keys of a tile; on an H200 copies of the same bytes take 45 to 60 %
- *          of the time (uniform keys, 16M and more). With values, the registers of a tile, which must be
- *          longer for each bin to get whole sectors.
+ *          of the time (uniform keys, 16M and more). With values, the number of registers: only a long
+ *          tile has enough keys of each digit to write whole sectors.
  * Bench:   64K 1M 16M 64M 256M
  * Check:   --size 3000 | --size 700 --signed --fill skewed | --size 300 --fill reversed
  */

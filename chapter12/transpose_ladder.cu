@@ -17,7 +17,7 @@
  * Differs: the book shows a profiler's picture of such kernels, without code. chapter12/transpose prints
  *          the sectors and bank conflicts of the first three. Rungs 3 and 4 need widths and heights that
  *          are multiples of 4.
- * Limit:   copies within device memory; the last rung leaves little.
+ * Limit:   copies within device memory; the last rung is nearly as fast.
  * Bench:   256 1024 4096 8192 16384
  * Check:   --size 65 --height 72 | --size 72 --height 65 | --size 100 --height 72
  */
@@ -103,9 +103,10 @@ __global__ void __launch_bounds__(THREADS, 4)
     move_tile(in, out, w, h, (size_t)blockIdx.x * SIDE, (size_t)blockIdx.y * SIDE);
 }
 
-// Blocks start in the order of blockIdx.x. In rung 3 the blocks that run at the same time read whole rows of
-// the input, and write pieces of 256 bytes to all rows of the output. In rung 4 it is the other way round:
-// they read pieces and write whole rows. DRAM page locality matters more for writes than for reads.
+// Blocks usually start in the order of blockIdx.x, which CUDA does not promise. In rung 3 the blocks that run
+// at the same time read whole rows of the input, and write pieces of 256 bytes to all rows of the output. In
+// rung 4 it is the other way round: they read pieces and write whole rows. DRAM page locality matters more
+// for writes than for reads.
 __global__ void __launch_bounds__(THREADS, 4)
     transpose_columns(const float *in, float *out, size_t w, size_t h) {
     move_tile(in, out, w, h, (size_t)blockIdx.y * SIDE, (size_t)blockIdx.x * SIDE);

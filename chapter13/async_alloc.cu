@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
     // cudaMallocFromPoolAsync would take the pool as an argument.
     cudaMemPool_t pool;
     cudaMemPoolProps properties = {};
-    properties.allocType = cudaMemAllocationTypePinned; // the only type
+    properties.allocType = cudaMemAllocationTypePinned; // memory that does not migrate
     properties.location = {cudaMemLocationTypeDevice, options.device};
     uint64_t threshold = UINT64_MAX;
     HANDLE_ERROR(cudaMemPoolCreate(&pool, &properties));

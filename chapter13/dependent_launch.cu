@@ -33,7 +33,7 @@ template <class Launch> static void time_steps(DataBlock *d, const char *how, La
 
 // In a kernel that was launched as usual, both calls have no effect. The lines above the wait may run while
 // the previous kernel still runs, so they must not write, and may only read what that kernel does not write:
-// here the heaters. GPUs before 9.0 do not have these calls; cucc, which defines __CU2CPP__, does.
+// here the heaters. GPUs before 9.0 lack these calls; the CPU back end (__CU2CPP__) has them.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     size_t offset = x + y * size;

@@ -8,7 +8,7 @@
  *          and updates the graph that is launched.
  * Terms:   graph, stream capture, launch overhead, stencil, ping-pong buffers, heat equation
  * Book:    7.3.3 (after the book)
- * Since:   CUDA 10.1, every GPU; as written here CUDA 12.0
+ * Since:   CUDA 10.2, every GPU; as written here CUDA 12.0
  * Build:   nvcc -o graph_heat chapter13/graph_heat.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/graph_heat --size 256
  * Differs: as chapter07/heat_gmem without the picture: three frames of 90 steps, launched one by one, as a

@@ -14,8 +14,8 @@
  * Build:   nvcc -o wmma_matmul chapter13/wmma_matmul.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
  * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left out.
- *          Today one calls cuBLAS, or writes such a kernel with CUTLASS. Their instructions are wgmma
- *          (9.0), which chapter05/matmul_ladder uses, and tcgen05 (10.0).
+ *          Today one calls cuBLAS, or writes such a kernel with CUTLASS, NVIDIA's templates for products.
+ *          Their instructions are wgmma (9.0), which chapter05/matmul_ladder uses, and tcgen05 (10.0).
  * Check:   --size 50 | --size 16
  * Web:     --size 128
  */
