@@ -145,7 +145,28 @@ def test_what_belongs_to_another_thread_or_is_constant(run, case):
     assert len(lines) == 2 and re.fullmatch(report * 2, reported(run, case)).groups() == tuple(lines)
 
 
-def test_a_null_pointer(tmp_path):
-    text = "__global__ void k() { *(volatile int *)0 = 1; }\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
-    tools.compiled(tmp_path, text, "--check")
-    assert "illegal address (nil)\n    in kernel k" in tools.execute(tmp_path / "a.out", status=1).err
+@pytest.mark.parametrize(
+    "mistake, message",
+    [
+        ("*(volatile int *)p = 1", r"illegal address \(nil\)"),
+        ("n /= n - 5", "integer division by zero at .*"),
+    ],
+)
+def test_a_fault_names_the_thread_and_its_line(tmp_path, mistake, message):
+    """Also of a thread that has waited at a barrier. Without --check the message says who knows it."""
+    text = f"""__global__ void k(int *p) {{
+        __syncthreads();
+        volatile int n = threadIdx.x;
+        if (n == 5)
+            {mistake};
+    }}
+    int main() {{ k<<<1, 32>>>(nullptr); cudaDeviceSynchronize(); }}"""
+    for option, thread, hint in ("--check", r": thread \(5,0,0\) at \w+\.cu:5", ""), (
+        "-O1",
+        "",
+        "; cucc --check names .*",
+    ):
+        tools.compiled(tmp_path, text, option)
+        err = tools.execute(tmp_path / "a.out", status=None).err
+        expected = rf"{message}\n    in kernel k, block \(0,0,0\).*{thread}, launched at \w+\.cu:7{hint}\n"
+        assert re.search(expected, err), err

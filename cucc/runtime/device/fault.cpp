@@ -160,8 +160,11 @@ void on_fault(int signal, siginfo_t *info, void *context) {
                           overflows(worker->native, info->si_addr) ||
                           std::any_of(worker->fibers.begin(), worker->fibers.end(),
                                       [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
-    char text[1000], others[40] = "";
-    if (worker->in_loops && worker->joined > 1)
+    char text[1000], others[400] = "", line[300];
+    if (race_launch && !overflow) { // a program built for checking: it has one thread after the other, and -g
+        place_of_fault(fault.pc, line, sizeof line);
+        snprintf(others, sizeof others, ": thread (%u,%u,%u)%s", threadIdx.x, threadIdx.y, threadIdx.z, line);
+    } else if (worker->in_loops && worker->joined > 1)
         snprintf(others, sizeof others, " or one of the next %u", worker->joined - 1);
     snprintf(text, sizeof text,
              "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u)%s, launched at %s%s\n",
@@ -170,7 +173,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
                               : "illegal address",
              info->si_addr, in_range(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
              kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, others, place(kernel.site).c_str(),
-             signal == SIGFPE || overflow || race_launch ? "" : "; cucc --check names thread and line");
+             overflow || race_launch ? "" : "; cucc --check names thread and line");
     if (signal == SIGFPE || overflow || race_launch || (guard_is_strict() && in_guarded(info->si_addr)) ||
         !can_leave(fault.pc))
         end_with(text);
