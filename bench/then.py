@@ -313,7 +313,7 @@ def since_table():
         fastest = f"{where(figures[best], '..')}: {cell(best, figures[best], gpu)}" if known else "–"
         link, ratio = where(figures[row["fast"]], ".."), ratio_text(numbers[0] / numbers[1])
         body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link, fastest])
-    head = f"work|2010's CUDA|{head_of(gpu)[0]}|today's CUDA|time|ratio|program|the fastest here"
+    head = f"work|the older way|{head_of(gpu)[0]}|the newer way|time|ratio|program|the fastest here"
     return with_legend(markdown(head.split("|"), body))
 
 
