@@ -61,6 +61,7 @@ static const struct {
 };
 
 static bool check_reads(int pattern, int threads, const int *got, const int *word, long long cycles);
+static bool check_step(int step, int got);
 
 // The number of accesses that a bank serves one after the other: the largest number of different words that
 // the lanes of a warp want from one bank.
@@ -92,7 +93,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 5; i++)
         printf("word %d is in bank %d\n", words[i], words[i] % BANKS);
 
-    bool ok = true;
+    int right = 0; // checks that have passed
     int word[2 * LANES], got[2 * LANES];
     for (int p = 0; p < 9; p++) {
         int threads = patterns[p].second ? 2 * LANES : LANES;
@@ -120,7 +121,7 @@ int main(int argc, char **argv) {
         for (int thread = 0; thread < threads; thread++)
             printf(" %d", word[thread] % BANKS);
         printf("\n");
-        ok = check_reads(p, threads, got, word, cycles) && ok;
+        right += check_reads(p, threads, got, word, cycles);
     }
     // Kernel 1 with blocks of 256 threads: lane l adds word 2 * step * l + step to word 2 * step * l.
     printf("kernel 1 of reduction, turns of its steps:");
@@ -129,13 +130,14 @@ int main(int argc, char **argv) {
         for (int lane = 0; lane < lanes; lane++)
             word[lane] = 2 * step * lane;
         printf(" %d", turns(word, lanes));
+        right += check_step(step, turns(word, lanes));
     }
     printf("\n");
 
     HANDLE_ERROR(cudaFree(dev_word));
     HANDLE_ERROR(cudaFree(dev_got));
     HANDLE_ERROR(cudaFree(dev_cycles));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_value("right rows", right, 9 + 8, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
@@ -144,11 +146,19 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES);
 }
 
-// The word at which the reads of both iterations end. The cycles must have been measured.
+// Checks the turns, and the word at which the reads of both iterations end. The cycles must have been
+// measured.
 static bool check_reads(int pattern, int threads, const int *got, const int *word, long long cycles) {
+    const int expected[9] = {1, 2, 8, 32, 1, 1, 1, 2, 1};
     return check_ints(patterns[pattern].name, got, threads,
                       [=](int thread) { return (word[thread] + 2 * READS) % WORDS; }) &&
+           check_value("turns", turns(word, LANES), expected[pattern], 0) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
+}
+
+// Step `step` has 128 / step additions, and its words lie in every (2 * step)-th bank.
+static bool check_step(int step, int got) {
+    return check_value("turns of a step", got, min_of(32, 128 / step) / max_of(1, 16 / step), 0);
 }
 
 // Task: read_words(): The grid has one block of one or two warps. The block initializes an array of WORDS

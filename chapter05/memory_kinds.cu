@@ -72,8 +72,10 @@ __global__ void fill(int *words, int count, int distance, int step) {
 __global__ void time_kinds(cudaTextureObject_t texture, const int *small, const int *large, Timed *timed) {
     __shared__ int shared[WORDS];
     int local[WORDS];
-    for (int i = 0; i < WORDS; i++)
-        local[i] = shared[i] = small[i];
+    for (int i = 0; i < WORDS; i++) { // other distances than in the other kinds of memory
+        local[i] = (i + 35) % WORDS;
+        shared[i] = (i + 37) % WORDS;
+    }
 
     TIME_READS(timed[REGISTER], (int)(at * 5u ^ 1)); // no read: two operations
     TIME_READS(timed[LOCAL], local[at]);
@@ -109,13 +111,15 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&seen, BLOCKS * THREADS * sizeof(int4)));
     HANDLE_ERROR(cudaMalloc(&dev_timed, sizeof(timed)));
     HANDLE_ERROR(cudaMemset(dev_timed, 0xff, sizeof(timed))); // shows a kind that is not measured
+    fill<<<1, 256>>>(small, WORDS, 1, 39);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpyToSymbol(constant, small, sizeof(constant), 0, cudaMemcpyDeviceToDevice));
     fill<<<1, 256>>>(small, WORDS, 1, 33);
     HANDLE_LAUNCH();
     fill<<<1, 256>>>(large, 2 * READS + 1, HOP, 1);
     HANDLE_LAUNCH();
     // This memset evicts what fill() has written from the L2 cache.
     HANDLE_ERROR(cudaMemset(large + FAR + 1, 0, (n - FAR - 1) * sizeof(int)));
-    HANDLE_ERROR(cudaMemcpyToSymbol(constant, small, sizeof(constant), 0, cudaMemcpyDeviceToDevice));
     cudaTextureObject_t texture = make_texture(small);
 
     time_kinds<<<1, 1>>>(texture, small, large, dev_timed);
@@ -175,7 +179,8 @@ static bool check_ends(const Timed *timed) {
         at = at * 5 ^ 1;
     for (int k = 0; k < KINDS; k++) {
         end[k] = timed[k].cycles > 0 ? timed[k].end : -1; // the cycles must have been measured
-        expected[k] = k == REGISTER ? (int)at : k == GLOBAL_FAR ? FAR : 2 * READS * 33 % WORDS;
+        int step = k == LOCAL ? 35 : k == SHARED ? 37 : k == CONSTANT ? 39 : 33;
+        expected[k] = k == REGISTER ? (int)at : k == GLOBAL_FAR ? FAR : 2 * READS * step % WORDS;
     }
     return check_ints("where the reads end", end, expected, KINDS);
 }

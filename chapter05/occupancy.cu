@@ -114,6 +114,7 @@ int main(int argc, char **argv) {
         printf("block size   blocks   warps   occupancy   limit\n");
 
         int blocks, grid, size;
+        HANDLE_ERROR(cudaMemset(dev_out, 0xff, N * sizeof(int)));
         for (int i = 0; i < 7; i++) {
             size = sizes[i];
             HANDLE_ERROR(

@@ -25,7 +25,8 @@
  *          longer guaranteed. The times include all passes, down to one number.
  * Limit:   reads from device memory; the last rung reaches it. A small array takes the time of a launch.
  * Bench:   4K 64K 1M 4M 32M 256M
- * Check:   --size 66003 | --size 300 --every --threads 64 | --counts --size 66003 --threads 64
+ * Check:   --size 66003 | --size 66003 --threads 128 | --size 66003 --threads 512 |
+ *          --size 300 --every --threads 64 | --counts --size 66003 --threads 64
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -13,6 +13,7 @@
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.
  */
+#include <set>
 #include "../common/book.h"
 
 #define LANES 32          // one warp reads
@@ -103,15 +104,16 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
 }
 
-// Checks where the reads of both iterations end, and that the cycles were measured. Constant memory is
-// overwritten while global memory is read.
+// Checks the number of different words, where the reads of both iterations end, and that the cycles were
+// measured. Constant memory is overwritten while global memory is read.
 static bool check(const char *memory, const int *got, const int *word, long long cycles) {
-    static int words[WORDS], zeros[WORDS];
+    static int words[WORDS], zeros[WORDS], calls = 0;
     const bool constant = memory[0] == 'c';
     if (constant)
         HANDLE_ERROR(cudaMemcpyFromSymbol(words, constant_words, sizeof(words)));
     HANDLE_ERROR(cudaMemcpyToSymbol(constant_words, constant ? zeros : words, sizeof(words)));
-    return check_ints(memory, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
+    return check_value("different words", std::set<int>(word, word + LANES).size(), 1 << calls++ / 2, 0) &&
+           check_ints(memory, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 

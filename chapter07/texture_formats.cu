@@ -119,12 +119,12 @@ static bool test(const char *name, cudaChannelFormatDesc format) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    bool ok = test("unsigned char", cudaCreateChannelDesc<unsigned char>());
-    ok = test("signed char", cudaCreateChannelDesc<signed char>()) && ok;
-    ok = test("unsigned short", cudaCreateChannelDesc<unsigned short>()) && ok;
-    ok = test("short", cudaCreateChannelDesc<short>()) && ok;
-    ok = test("uchar4", cudaCreateChannelDesc<uchar4>()) && ok;
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    int right = test("unsigned char", cudaCreateChannelDesc<unsigned char>());
+    right += test("signed char", cudaCreateChannelDesc<signed char>());
+    right += test("unsigned short", cudaCreateChannelDesc<unsigned short>());
+    right += test("short", cudaCreateChannelDesc<short>());
+    right += test("uchar4", cudaCreateChannelDesc<uchar4>());
+    return check_value("right formats", right, 5, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check

@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaCreateTextureObject(&textures.of_mode[mode], &resource, &desc, NULL));
     }
 
-    bool ok = true;
+    int right = 0; // checks that have passed
     float columns[3 * N], *dev_columns;
     HANDLE_ERROR(cudaMalloc(&dev_columns, sizeof(columns)));
     printf("column");
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
         printf("\n%-6s", names[mode]);
         for (int k = 0; k < 3 * N; k++)
             printf("%3.0f", columns[k]);
-        ok = check_row(names[mode], columns, mode) && ok;
+        right += check_row(names[mode], columns, mode);
     }
     printf("\n");
 
@@ -111,14 +111,14 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
     bitmap.display_and_exit();
-    ok = check_picture("pixel", bitmap.get_ptr(), size, size, expect, 0) && ok;
+    right += check_picture("pixel", bitmap.get_ptr(), size, size, expect, 0);
 
     for (int mode = 0; mode < MODES; mode++)
         HANDLE_ERROR(cudaDestroyTextureObject(textures.of_mode[mode]));
     HANDLE_ERROR(cudaFreeArray(array));
     HANDLE_ERROR(cudaFree(dev_columns));
     HANDLE_ERROR(cudaFree(dev_bitmap));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_value("right checks", right, MODES + 1, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
@@ -157,9 +157,7 @@ static int address(int i, int mode) {
 }
 
 static bool check_row(const char *name, const float *columns, int mode) {
-    static int checked = 0; // modes so far: none may be left out
-    return check_floats(name, columns, 3 * N, 1e-4, [=](int k) { return address(k - N, mode) + 1; }) &&
-           mode == checked++;
+    return check_floats(name, columns, 3 * N, 1e-4, [=](int k) { return address(k - N, mode) + 1; });
 }
 
 // A pixel whose centre is on the edge of two texels may show either.
