@@ -161,4 +161,5 @@ static bool check_copied(const unsigned char *buffer) {
 // bins. With ADVICE: prefer `host` as the location of buffer and say that `device` accesses it. Record start.
 // With PREFETCH: move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch
 // histo_kernel with two blocks of 256 threads for each multiprocessor, record stop, wait for it and compute
-// elapsedTime. At the end destroy the events and free the memory.
+// elapsedTime. At the end destroy the events and free the memory. The check
+// sees only the bins: whether pages have moved early shows in the times, on a GPU.
