@@ -10,7 +10,7 @@
  * After:   chapter05/matmul_shared
  * Build:   nvcc -o minimum chapter05/minimum.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/minimum --size 16M
- * Check:   --size 100 | --size 90003
+ * Check:   --size 90003 | --size 100
  */
 #include "../common/book.h"
 
