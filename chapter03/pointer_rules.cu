@@ -174,7 +174,8 @@ static void add_rule(const char *text, Use use, int **from, const char *document
     if (allowed && expected != WORKED)
         return;
     Rule *rule = &shared->rules[shared->count++];
-    *rule = {"", use, from, to, (cudaMemcpyKind)kind, documented, expected, cudaSuccess, VALUE, 0};
+    int seen = use == CUDA_FREE || use == FREE ? VALUE : 0; // the others must read it
+    *rule = {"", use, from, to, (cudaMemcpyKind)kind, documented, expected, cudaSuccess, seen, 0};
     snprintf(rule->text, sizeof(rule->text), "%s", text);
 }
 

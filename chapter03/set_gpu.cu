@@ -99,8 +99,17 @@ static int choose_most(void) {
     return check_value("current device", current, chosen, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+// Whether a device with these properties meets the requirements
+static int meets(int of_major, int of_minor, size_t bytes) {
+    cudaDeviceProp prop = {};
+    prop.major = of_major;
+    prop.minor = of_minor;
+    prop.totalGlobalMem = bytes;
+    return meets_requirements(&prop);
+}
+
 // The chosen device must be the current one, and the one that the options alone ask for; `make check` has
-// devices that differ. Exactly what is required suffices.
+// devices that differ. Exactly what is required suffices, and so does a newer device, but nothing less.
 static bool check(int current, int chosen) {
     cudaDeviceProp wanted = {};
     int expected;
@@ -108,8 +117,16 @@ static bool check(int current, int chosen) {
     wanted.minor = minor;
     wanted.totalGlobalMem = memory;
     HANDLE_ERROR(cudaChooseDevice(&expected, &wanted));
-    const int got[] = {chosen, current, meets_requirements(&wanted)}, right[] = {expected, chosen, 1};
-    return check_ints("chosen device, current device, requirements", got, right, 3);
+    memory++; // or no device could have less
+    const int got[] = {chosen,
+                       current,
+                       meets(major, minor, memory),
+                       meets(major + 1, minor - 1, memory),
+                       meets(major, minor - 1, memory),
+                       meets(major - 1, minor + 1, memory),
+                       meets(major, minor, memory - 1)};
+    const int right[] = {expected, chosen, 1, 1, 0, 0, 0};
+    return check_ints("chosen device, current device, requirements", got, right, 7);
 }
 
 // Task: none: it asks the runtime to choose a device, and most machines have only one

@@ -14,7 +14,7 @@
 
 static size_t n = 1024 * 1024; // --size
 static double now_ms(void);    // the host's clock in milliseconds
-static bool check(const int *a, const int *b);
+static bool check(int *dev_a, int *dev_b);
 
 __global__ void fill(int *a, int *b, size_t n) {
     size_t tid = blockIdx.x;
@@ -35,9 +35,7 @@ int main(int argc, char **argv) {
 
     fill<<<n, 1>>>(dev_a, dev_b, n); // not timed: the first launch of a kernel also loads it
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(a, dev_a, n * sizeof(int), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(b, dev_b, n * sizeof(int), cudaMemcpyDeviceToHost));
-    bool ok = check(a, b);
+    bool ok = check(dev_a, dev_b);
 
     double start = now_ms();
     for (size_t i = 0; i < n; i++) {
@@ -47,12 +45,14 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
     printf("Inputs made on the host and copied:  %8.3f ms\n", now_ms() - start);
+    ok = check(dev_a, dev_b) && ok;
 
     start = now_ms();
     fill<<<n, 1>>>(dev_a, dev_b, n);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaDeviceSynchronize()); // the launch has returned before the kernel ends
     printf("Inputs made on the device:           %8.3f ms\n", now_ms() - start);
+    ok = check(dev_a, dev_b) && ok;
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -74,12 +74,17 @@ static double now_ms(void) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Makes two vectors on the host and on the device.", TIMES,
               {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")}); // blocks in x: at most INT_MAX
-    require_memory(3 * n * sizeof(int), 2 * n * sizeof(int));
+    require_memory(4 * n * sizeof(int), 2 * n * sizeof(int));
 }
 
-static bool check(const int *a, const int *b) {
-    bool ok = check_ints("a", a, n, [](size_t i) { return -(int)(i % 46341); });
-    return check_ints("b", b, n, [](size_t i) { return i % 46341 * (i % 46341); }) && ok;
+// Overwrites both vectors, so that a later check cannot find these values.
+static bool check(int *dev_a, int *dev_b) {
+    bool ok = check_ints("a", HostArray<int>(dev_a, n), n, [](size_t i) { return -(int)(i % 46341); });
+    ok = check_ints("b", HostArray<int>(dev_b, n), n, [](size_t i) { return i % 46341 * (i % 46341); }) && ok;
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
+    HANDLE_ERROR(cudaMemset(dev_b, 0xff, n * sizeof(int)));
+    HANDLE_ERROR(cudaDeviceSynchronize()); // not part of the next time
+    return ok;
 }
 
 // Task: fill(): The grid has n blocks of one thread. For k = i % 46341 the thread of block i stores -k in

@@ -19,7 +19,7 @@
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
-static bool check(double sum);
+static bool check(double sum, const float *dev_c);
 
 __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
     printf("%zu bytes came back\n", n * sizeof(float));
     printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsedTime);
 
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, n * sizeof(float))); // NaN, to check this launch too
     HANDLE_ERROR(cudaEventRecord(start));
     multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventSynchronize(stop));
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Kernel:            %.3f ms\n", elapsedTime);
-    bool ok = check(sum);
+    bool ok = check(sum, dev_c);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -91,16 +92,20 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
-    require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
+    require_memory(4 * n * sizeof(float), 3 * n * sizeof(float));
 }
 
 // The products rounded to float, as on the device, have the same sum in double. It differs from the closed
 // form by three roundings: of the product and, from 2^24 on, of each factor.
-static bool check(double sum) {
-    double expected = 0;
-    for (size_t i = 0; i < n; i++)
+static bool check(double sum, const float *dev_c) {
+    double expected = 0, second = 0;
+    HostArray<float> c(dev_c, n);
+    for (size_t i = 0; i < n; i++) {
         expected += (float)i * (float)(2 * i);
+        second += c[i];
+    }
     return check_value("dot product", sum, expected, 0) &&
+           check_value("dot product of the second launch", second, expected, 0) &&
            check_value("dot product", sum, expected_dot(n), 3 * 0x1p-24);
 }
 

@@ -23,7 +23,8 @@ static size_t n = N;                // --size
 static int blocks = 2, threads = 8; // --blocks, --threads
 static bool all_store;              // --all-store
 static bool run(const char *how, const float *dev_a, const float *dev_b, bool one_thread, bool all_store);
-static void print_steps(const float *values, int steps);
+static bool print_steps(const float *values, int steps);
+static bool check(const float *partial_c);
 
 // The kernel of dot. With `one_thread`, thread 0 adds all values of its block. With `all_store`, every thread
 // stores the sum of the block at the same place: right, but a data race, and needless traffic. If `values` is
@@ -86,6 +87,7 @@ int main(int argc, char **argv) {
     printf("%zu bytes came back\n", blocks * sizeof(float));
     printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsedTime);
 
+    bool ok = check(partial_c);
     int steps = log2(threads), all = blocks * threads;
     if (n <= SHOWN && all <= SHOWN) {
         float values[9 * SHOWN], *dev_values; // at most 8 steps
@@ -94,11 +96,11 @@ int main(int argc, char **argv) {
         dot<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, false, false, dev_values);
         HANDLE_LAUNCH();
         HANDLE_ERROR(cudaMemcpy(values, dev_values, bytes, cudaMemcpyDeviceToHost));
-        print_steps(values, steps);
+        ok = print_steps(values, steps) && ok;
         HANDLE_ERROR(cudaFree(dev_values));
     }
     printf("A block adds           steps   stores       kernel   dot product\n");
-    bool ok = run("by halves", dev_a, dev_b, false, false);
+    ok = run("by halves", dev_a, dev_b, false, false) && ok;
     ok = run("with one thread", dev_a, dev_b, true, false) && ok;
     if (threads & (threads - 1))
         printf("%d is no power of two: a step with an odd number of values leaves out the last one\n",
@@ -132,8 +134,15 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
-static void print_steps(const float *values, int steps) {
+// Prints the values, and compares them with the same sums of whole numbers, which are exact.
+static bool print_steps(const float *values, int steps) {
     int all = blocks * threads;
+    double expected[9 * SHOWN] = {};
+    for (size_t i = 0; i < n; i++)
+        expected[i % all] += 2.0 * i * i;
+    for (int half = threads / 2, i = all; half > 0; half /= 2)
+        for (int end = i + all; i < end; i++)
+            expected[i] = expected[i - all] + (i % threads < half ? expected[i - all + half] : 0);
     for (int t = 0; t < all; t++) {
         printf("thread %d: elements", t);
         for (size_t i = t; i < n; i += all)
@@ -147,16 +156,26 @@ static void print_steps(const float *values, int steps) {
                 printf(" %g", values[step * all + block * threads + t]);
             printf("\n");
         }
+    return check_floats("value", values, expected, (steps + 1) * all, 0);
+}
+
+static float sum_of(const float *partial_c) {
+    float c = 0;
+    for (int i = 0; i < blocks; i++)
+        c += partial_c[i];
+    return c;
+}
+
+static bool check(const float *partial_c) {
+    return check_dot("first launch", sum_of(partial_c), n, tree_additions(n, blocks, threads));
 }
 
 // Times the kernel and compares its result.
 static bool run(const char *how, const float *dev_a, const float *dev_b, bool one_thread, bool all_store) {
     DeviceArray<float> dev_c(blocks, 0xff); // NaN
-    float c = 0, ms = median_ms(
-                     [&] { dot<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_store, NULL); });
-    HostArray<float> partial_c(dev_c, blocks);
-    for (int i = 0; i < blocks; i++)
-        c += partial_c[i];
+    float ms =
+        median_ms([&] { dot<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_store, NULL); });
+    float c = sum_of(HostArray<float>(dev_c, blocks));
     printf("%-20s %7d %8d %9.4f ms   %.6g\n", how, one_thread ? threads - 1 : (int)log2(threads),
            all_store ? threads : 1, ms, c);
     return check_dot(how, c, n, tree_additions(n, blocks, threads) + threads);

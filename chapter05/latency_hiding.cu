@@ -20,7 +20,7 @@
 #define STEPS      200
 #define RATE_STEPS 2000
 
-static bool check(const float *x, int count);
+static bool check(const float *x, int count, long long cycles);
 static bool show_rates(void);
 
 // Each thread computes that many chains: each FMA waits for the one before in its chain, but not for other
@@ -63,6 +63,7 @@ static bool run(void (*kernel)(float, float *, long long *), int threads, int ch
     int count = threads * chains;
     HANDLE_ERROR(cudaMalloc(&dev_x, count * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(cycles)));
+    HANDLE_ERROR(cudaMemset(dev_cycles, 0, sizeof(cycles)));
     kernel<<<1, threads>>>(1, dev_x, dev_cycles);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(x, dev_x, count * sizeof(float), cudaMemcpyDeviceToHost));
@@ -70,7 +71,7 @@ static bool run(void (*kernel)(float, float *, long long *), int threads, int ch
     printf("%10.2f", cycles / (threads / 32.0 * chains * STEPS));
     HANDLE_ERROR(cudaFree(dev_x));
     HANDLE_ERROR(cudaFree(dev_cycles));
-    return check(x, count);
+    return check(x, count, cycles);
 }
 
 // Four chains of FMAs of floats, and of doubles, in 2048 threads a multiprocessor, as many as an H200
@@ -121,8 +122,9 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Times instructions with more and more warps and chains.", TIMES);
 }
 
-static bool check(const float *x, int count) {
-    return check_floats("value", x, count, 0, [](int i) { return i + STEPS; });
+static bool check(const float *x, int count, long long cycles) {
+    return check_floats("value", x, count, 0, [](int i) { return i + STEPS; }) &&
+           check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
 // Prints the rates of FMAs, which are two operations each.

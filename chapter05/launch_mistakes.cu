@@ -19,7 +19,7 @@
 
 #define MOST (128 * 128) // elements
 
-static bool check(const int *missed);
+static void check(const int *missed);
 
 // Wrong: blockIdx.x must be multiplied by blockDim.x.
 __global__ void visit_wrong(int *visited, size_t n) {
@@ -98,9 +98,10 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Counts the elements that wrong launches leave out.");
 }
 
-static bool check(const int *missed) {
+static void check(const int *missed) {
     const int expected[11] = {4032, 4096, 0, 1000 % 128, 0, 127, 1, 0, MOST, MOST, MOST};
-    return check_ints("missed", missed, expected, 11);
+    if (check_ints("missed", missed, expected, 11))
+        printf("The counts are as expected.\n");
 }
 
 // Task: none: its launches are wrong on purpose; the exercise is chapter05/add_launch_shapes

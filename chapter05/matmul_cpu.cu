@@ -74,11 +74,16 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include <malloc.h>
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY | TIMES,
               {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
                OPTION_FLAG("columns", &columns, "read b down its columns")});
     require_memory(3 * n * n * sizeof(float), 0);
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 1); // malloc() does not return zeros, so rows of c have to be initialized
+#endif
 }
 
 // Task: multiply_columns(): Compute the product below with the loop over k as the innermost one: it runs

@@ -159,7 +159,8 @@ static void fill(float *matrix, float *dev_matrix, half *dev_half, size_t width,
     size_t elements = width * width;
     HostArray<half> rounded(elements);
     for (size_t i = 0; i < elements; i++) {
-        int number = (int)(random_bits() % (2 * most + 1)) - most;
+        int number = (int)(random_bits() % (2 * most)) - most;
+        number += number >= 0; // no 0, as in fill_matrix()
         bool inside = i / width < n && i % width < n;
         matrix[i] = inside ? number * (whole ? 1 : 0x1p-23f) : 0;
         rounded[i] = __float2half(matrix[i]);

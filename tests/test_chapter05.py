@@ -27,6 +27,7 @@ def test_launch_shapes(run, rng):
 def test_wrong_launches(run):
     """CUDA refuses launches of no block and beyond the limits. The program itself checks how many elements are left out."""
     out = run("chapter05/launch_mistakes", status=1).out
+    assert out.endswith("\nThe counts are as expected.\n")
     launches = dict(re.findall(r"^<<<\((\d+, \d+\), \d+)>>> for N = \d+: (\w+), ", out, re.M))
     # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
     refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"

@@ -6,18 +6,21 @@
 #include <string>
 #include "../book.h"
 
-// Whole numbers from -most to most, with most so small that no sum of k products exceeds 2^24. A float
-// represents all of these exactly, so nothing is rounded and every correct product is equal to the last
+// Whole numbers from -most to most except 0, with most so small that no sum of k products exceeds 2^24. A
+// float represents all of these exactly, so nothing is rounded and every correct product is equal to the last
 // bit.
 static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
     int most = sqrt(0x1p24 / k);
-    for (size_t i = 0; i < elements; i++)
-        matrix[i] = (int)(random_bits() % (2 * most + 1)) - most;
+    for (size_t i = 0; i < elements; i++) {
+        int number = (int)(random_bits() % (2 * most)) - most;
+        matrix[i] = number + (number >= 0);
+    }
 }
 
 // Checks all of c with about as many multiplications as the matrices have elements (R. Freivalds, 1977): if
 // c = a * b, then c * x = a * (b * x) for every vector x. In whole numbers modulo 2^64 and with 64 random
-// bits in each element of x, a row of c with an error passes with a probability of less than 2^-38.
+// bits in each element of x, a row of c with an error passes with a probability of less than 2^-38. In an a
+// or b that was never filled there may be only 0, and most mistakes would pass.
 static inline bool check_product(const float *a, const float *b, const float *c, size_t m, size_t n,
                                  size_t k) {
     HostArray<uint64_t> x(n), bx(k);
@@ -41,7 +44,10 @@ static inline bool check_product(const float *a, const float *b, const float *c,
         if (!whole)
             got[row] = expected[row] + 1;
     }
-    bool ok = check_counts("c * x", got, expected, m);
+    auto filled = [](float element) { return element != 0; };
+    bool ok = check_value("a and b are filled",
+                          std::any_of(a, a + m * k, filled) && std::any_of(b, b + k * n, filled), 1, 0);
+    ok = check_counts("c * x", got, expected, m) && ok;
     size_t row = std::mismatch(+got, got + m, +expected).first - got;
     if (row < m) // shows its wrong elements
         check_floats(("c[" + std::to_string(row) + "]").c_str(), &c[row * n], n, 0, [&](size_t col) {
