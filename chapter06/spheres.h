@@ -125,11 +125,12 @@ static inline void place_reference(Sphere *s) {
 }
 
 // Compares the spheres with those of the reference, and the picture with one that the host draws of them.
-static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, const Sphere *own) {
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, const Sphere *own,
+                                 double tol) {
     HostArray<unsigned char> drawn(size * size * 4);
     draw_spheres(drawn, own);
     bool ok = check_against("pixel", pixels, drawn);
-    return check_floats("sphere", (const float *)s, 7 * (size_t)spheres, 0,
+    return check_floats("sphere", (const float *)s, 7 * (size_t)spheres, tol,
                         [&](size_t i) { return ((const float *)own)[i]; }) &&
            ok;
 }
@@ -137,5 +138,5 @@ static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, c
 static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
     HostArray<Sphere> own(spheres);
     place_reference(own);
-    return check_spheres(pixels, s, own);
+    return check_spheres(pixels, s, own, 0);
 }
