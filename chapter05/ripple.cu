@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter05/ripple --output ripple.webp
  * Differs: the size is an option and need not be a multiple of 16.
  * Picture: yes
- * Check:   --size 100 --frames 2
+ * Check:   --size 101 --frames 2
  * Web:     --size 512 --frames 60
  */
 #include "../common/book.h"

@@ -14,7 +14,7 @@
  *          drew it.
  * Needs:   gl
  * Picture: as chapter05/ripple
- * Check:   --size 100 --frames 2
+ * Check:   --size 101 --frames 2
  */
 #include "../common/book.h"
 #include "../common/gpu_anim.h" // GPUAnimBitmap, the page's 8.3.1
@@ -64,7 +64,7 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// The last frame, and an earlier and smaller one
+// The last frame, and frame EARLIER
 static bool check(GPUAnimBitmap *bitmap) {
     {
         Smaller picture(size, EARLIER_SIZE);

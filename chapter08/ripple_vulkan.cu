@@ -17,7 +17,7 @@
  *          needs first, a device and memory, stands below the check.
  * Needs:   libs=vulkan
  * Picture: as chapter05/ripple
- * Check:   --size 100 --frames 2
+ * Check:   --size 101 --frames 2
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

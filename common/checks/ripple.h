@@ -26,9 +26,9 @@ static inline bool is_ripple(const unsigned char *pixels, size_t size, float x, 
     return check_picture("pixel", pixels, size, size, expect_ripple, 0);
 }
 
-// A program also draws frame EARLIER, whose angle EARLIER / 7 is no whole number, in a size that is no
-// multiple of a block's, and sets earlier_right. (In frame 119, the last one by default, 119 / 7 is 17 in
-// integers too, so a program that divides integers would pass.)
+// Programs with OpenGL also draw frame EARLIER, whose angle EARLIER / 7 is no whole number, in --size but at
+// most EARLIER_SIZE pixels a side, and set earlier_right. (In frame 119, the last one by default, 119 / 7 is
+// 17 in integers too, so a program that divides integers would pass.)
 const int EARLIER = 10, EARLIER_SIZE = 101;
 static bool earlier_right = true;
 
