@@ -16,7 +16,7 @@
  *          common/old/glut.c stands for freeglut: it draws into a file, and then presses Esc.
  * Needs:   gl libs=glut
  * Picture: as chapter05/ripple
- * Check:   --size 100 --frames 2
+ * Check:   --size 101 --frames 2
  */
 #include "../common/book.h"
 #include "../common/interop.h" // the headers of OpenGL, INTEROP_WORKS
@@ -170,12 +170,14 @@ static void draw(void *) {
     draw_func();
 }
 
-// The last frame, as OpenGL draws it once more, into memory; and an earlier and smaller one
+// The last frame, as OpenGL draws it once more, into memory; and frame EARLIER
 static void check(void) {
     // First it is computed again: the mouse may have been moved since, or the window closed before any frame.
     float time = totalTime;
+    totalTime = 0;
     frames -= frames > 0;
     idle_func();
+    const bool timed = check_value("totalTime > 0", totalTime > 0, 1, 0);
     totalTime = time;
     HostArray<unsigned char> drawn(size * size * 4);
     Canvas canvas = {};
@@ -183,13 +185,15 @@ static void check(void) {
     canvas.width = canvas.height = size;
     canvas.draw = draw;
     gl_read_back(&canvas);
-    // A drag by three columns to the right and five rows upwards
-    const float x = centre_x, y = centre_y;
+    // The centre, which only the mouse of a window can have moved; then a drag by four columns to the right
+    // and nine rows upwards, in two steps
+    const float x = centre_x, y = centre_y, middle = size / 2;
     mouse_func(GLUT_LEFT_BUTTON, GLUT_DOWN, 10, 20);
     motion_func(13, 15);
-    const float moved[] = {centre_x - x, centre_y - y};
-    const double expected[] = {3, 5};
-    const bool follows = check_floats("drag", moved, expected, 2, 0);
+    motion_func(14, 11);
+    const float places[] = {x, y, centre_x - x, centre_y - y};
+    const double expected[] = {options.window ? x : middle, options.window ? y : middle, 4, 9};
+    const bool follows = check_floats("centre and drag", places, expected, 4, 0);
     centre_x = x;
     centre_y = y;
     {
@@ -199,7 +203,8 @@ static void check(void) {
         HostArray<uchar4> got(pixels, size * size);
         earlier_right = is_ripple(&got[0].x, size, centre_x, centre_y, EARLIER);
     }
-    right = check_ripple(drawn, size, centre_x, centre_y, frames - 1, ", as OpenGL drew it") && follows;
+    right =
+        check_ripple(drawn, size, centre_x, centre_y, frames - 1, ", as OpenGL drew it") && follows && timed;
     printf("The waves start at (%g, %g).\n", centre_x, centre_y);
 }
 
