@@ -99,6 +99,7 @@ int main(int argc, char **argv) {
 
     multiply_in_wrong_order(handle, dev_a, dev_b, dev_c);
     HANDLE_ERROR(cudaMemcpy(c, dev_c, c_bytes, cudaMemcpyDeviceToHost));
+    ok = check_product(b, a, c, n, m, k) && ok; // by rows it is a product too: b of n x k times a of k x m
     size_t differ = 0;
     for (size_t i = 0; i < m * n; i++)
         differ += c[i] != by_cublas[i];

@@ -16,7 +16,7 @@
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; --printed-test sorts
  *          3, 2 and negative numbers so, with status 1. --base 10 is the course's sort by decimal digits,
  *          with the number 31 that the course's result lacks. Signed ints are sorted too.
- * Check:   --size 500
+ * Check:   --size 4000
  */
 #include <time.h>
 #include "../common/book.h"

@@ -13,7 +13,7 @@
  * Run:     ./bin/chapter12/scan --size 64M --keep 25
  * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with
  *          the CUDA toolkit today, runs beside it.
- * Check:   --size 9000 --keep 30 | --size 256
+ * Check:   --size 66000 --keep 31 | --size 256
  */
 #include "../common/book.h"
 

@@ -26,7 +26,7 @@ static size_t width = CPU_BACKEND ? 2048 : 4096; // --size
 static size_t height = 0;                        // --height; 0: as --size
 typedef void Kernel(const float *in, float *out, size_t w, size_t h);
 static float time_kernel(Kernel *kernel, const float *dev_in, float *dev_out);
-static bool check(const char *name, const float *in, const float *out, bool transposed);
+static bool check(int k, const float *in, const float *out);
 
 // `in` has h rows of w elements. A copy is the limit for a transpose: it reads rows and writes rows.
 __global__ void copy(const float *in, float *out, size_t w, size_t h) {
@@ -125,7 +125,7 @@ int main(int argc, char **argv) {
         kernels[k].kernel<<<blocks, threads>>>(dev_in, dev_out, width, height);
         HANDLE_LAUNCH();
         HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
-        ok = check(kernels[k].name, in, out, k > 0) && ok;
+        ok = check(k, in, out) && ok;
 
         // Each element is read once and written once.
         float ms = time_kernel(kernels[k].kernel, dev_in, dev_out);
@@ -167,11 +167,17 @@ static float time_kernel(Kernel *kernel, const float *dev_in, float *dev_out) {
     return median_ms([&] { kernel<<<blocks, threads>>>(dev_in, dev_out, width, height); });
 }
 
-// Elements are moved and not computed, so all bits must be equal.
-static bool check(const char *name, const float *in, const float *out, bool transposed) {
-    return check_ints(name, (const int *)out, width * height, [=](size_t i) {
-        return ((const int *)in)[transposed ? i % height * width + i / height : i];
-    });
+// Elements are moved and not computed, so all bits must be equal. The turns are those of a tile with this
+// pitch, so the kernel must have at least as much shared memory.
+static bool check(int k, const float *in, const float *out) {
+    cudaFuncAttributes compiled;
+    HANDLE_ERROR(cudaFuncGetAttributes(&compiled, kernels[k].kernel));
+    size_t bytes = TILE * kernels[k].pitch * sizeof(float);
+    bool ok = check_value("the tile has its pitch", compiled.sharedSizeBytes >= bytes, 1, 0);
+    if (k >= 2)
+        ok = check_value("turns", turns(kernels[k].pitch), k == 2 ? 32 : 1, 0) && ok;
+    auto moved = [=](size_t i) { return ((const int *)in)[k > 0 ? i % height * width + i / height : i]; };
+    return check_ints(kernels[k].name, (const int *)out, width * height, moved) && ok;
 }
 
 // Task: The row-major matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves a tile of
