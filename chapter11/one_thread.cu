@@ -13,7 +13,7 @@
  * Build:   nvcc -o one_thread chapter11/one_thread.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/one_thread --gpus 2 --balance
  * Needs:   gpus=2
- * Check:   --size 30000 --share 30 | --size 1 | --size 9000 --balance
+ * Check:   --size 30000 --share 30 | --size 2 | --size 9000 --balance
  */
 #include "../common/book.h"
 #include "gpus.h" // gpus, device_id[], expect_device()
