@@ -185,6 +185,12 @@ static double exact_dot(size_t count, uint64_t seed) {
     return sum * 0x1p-24;
 }
 
+// Overwrites the results on the device with NaN, so that those of an earlier launch do not pass.
+static void forget_sums(void) {
+    for (double *sum : {dev_partial_c, dev_c})
+        HANDLE_ERROR(cudaMemset(sum, 0xff, sizeof(double)));
+}
+
 // Prints the sizes of the parts and the times that the ranks' kernels take, between two events on each.
 static void report_kernel(void) {
     double ms = median_ms([] { dot<<<blocks, THREADS>>>(dev_a, dev_b, dev_partial_c, part, dev_sums); });
@@ -192,6 +198,7 @@ static void report_kernel(void) {
     HANDLE_MPI(MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
     if (rank == 0)
         printf("%zu elements, at most %zu in a rank; kernel %.3f to %.3f ms\n", n, part, -all[0], all[1]);
+    forget_sums();
 }
 
 // Prints the time and the rate of a row, and checks its result: of all ranks, or of rank 0. The kernel
@@ -202,6 +209,7 @@ static void report_kernel(void) {
 static bool report(const char *name, double ms, bool of_all) {
     static double one; // the rate of one GPU
     double of_rank_0 = c;
+    forget_sums();
     HANDLE_MPI(MPI_Bcast(&of_rank_0, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
     int differs = of_all && memcmp(&c, &of_rank_0, sizeof(c)) != 0, differ, ok = true;
     HANDLE_MPI(MPI_Reduce(&differs, &differ, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD));

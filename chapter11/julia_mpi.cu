@@ -13,7 +13,7 @@
  * Build:   nvcc -o julia_mpi chapter11/julia_mpi.cu common/lib/[a-z]*.c -ccbin mpicxx
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
- * Check:   --size 60 --tile 17 --iterations 8 --slower 2
+ * Check:   --size 61 --tile 21 --iterations 8 --slower 2
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -185,9 +185,10 @@ static double draw_part(void (*draw_tiles)(void)) {
     return ms;
 }
 
-// Collects the picture on rank 0, and checks there that every tile was drawn, in the color of the rank that
-// counts it as its own. Returns the same on all ranks.
-static bool gather(const char *name) {
+// Collects the picture on rank 0, and checks there that the distribution assigns every tile to a rank, to the
+// right one if it is static, and that the tile has the color of that rank. With dynamic scheduling every rank
+// takes one number too many, and ends. Returns the same on all ranks.
+static bool gather(const char *name, void (*draw_tiles)(void)) {
     int ok = true;
     size_t count = view.size * view.size;
     // Pixels and tiles that a rank has not drawn are 0 and -1, so bitwise or and maximum combine all ranks.
@@ -196,12 +197,20 @@ static bool gather(const char *name) {
     HANDLE_MPI(MPI_Reduce(drawn, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
     if (rank == 0) {
         HostArray<uchar4> expected(count);
+        int wrong = 0;
+        for (long i = 0; i < tiles; i++)
+            wrong += draw_tiles == contiguous    ? rank_of_tile[i] != ((i + 1) * ranks - 1) / tiles
+                     : draw_tiles == round_robin ? rank_of_tile[i] != i % ranks
+                                                 : rank_of_tile[i] < 0;
+        std::string of = std::string(name) + ": ";
+        int taken = draw_tiles == dynamic ? tiles + ranks : 0;
+        ok = check_value((of + "tiles of a wrong rank or of none").c_str(), wrong, 0, 0);
+        ok = check_value((of + "numbers taken from the counter").c_str(), next_tile(), taken, 0) && ok;
         for (size_t i = 0; i < count; i++) {
             int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
             expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
         }
-        ok = std::count(rank_of_tile, rank_of_tile + tiles, -1) == 0 &&
-             check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed);
+        ok = check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed) && ok;
     }
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
     return ok;
@@ -215,7 +224,7 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     double ms = draw_part(draw_tiles);
     HANDLE_MPI(MPI_Reduce(&ms, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(&ms, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
-    bool ok = gather(name);
+    bool ok = gather(name, draw_tiles);
     if (rank == 0) {
         printf("%-12s %7.3f ms          %3.0f %%  ", name, longest, 100 * sum / ranks / longest);
         for (int r = 0; r < ranks; r++)

@@ -13,7 +13,7 @@
  *          the closed form. One host thread is enough today, and devices of different speed need parts of
  *          different length: one_thread.
  * Needs:   gpus=2
- * Check:   --size 100000 | --size 3 | --size 1
+ * Check:   --size 100000 | --size 3 | --size 2
  */
 #include "../common/book.h"
 #include "gpus.h" // gpus, device_id[], expect_device()

@@ -16,7 +16,7 @@
  *          second device, which no thread could before CUDA 4. The result is compared with the closed form.
  *          Today all pinned memory is portable: --no-portable shows it.
  * Needs:   gpus=2
- * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 1
+ * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 2
  */
 #include "../common/book.h"
 #include "gpus.h" // gpus, device_id[], expect_device()

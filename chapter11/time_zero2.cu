@@ -165,6 +165,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include <numeric>                // accumulate()
 #include "../common/checks/dot.h" // check_dot(), fill_dot(), tree_additions()
 #include "../common/timing.h"
 
@@ -189,8 +190,21 @@ static void check(const char *name, float c, const float *dev_a, const float *de
     ok = check_value("vectors in host memory", on_host, mapped, 0) && ok;
 }
 
+// A loss of the first products changes the sum less than rounding does. Of ones every product counts, and the
+// sum of at most 2^24 of them is exact.
+static void check_ones(void) {
+    size_t count = min_of(n, 1 << 24);
+    DeviceArray<float> dev_ones(HostArray<float>(count, 1), count), dev_partial_c(blocksPerGrid, 0xff);
+    dot<<<blocksPerGrid, threadsPerBlock>>>(count, dev_ones, dev_ones, dev_partial_c);
+    HANDLE_LAUNCH();
+    HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
+    ok = check_value("ones", std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0), count, 0) && ok;
+}
+
 static void print_time(const char *name, float elapsedTime) {
     double bytes = 2.0 * n * sizeof(float); // both vectors are read
+    check_ones();
+    ok = check_value("elapsed time", elapsedTime > 0, 1, 0) && ok;
     ok = check_value("tests that called check()", kernel_ms > 0, 1, 0) && ok;
     printf("Time using %s:  %3.1f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n", name, elapsedTime,
            bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
