@@ -11,9 +11,9 @@
  * Book:    3.2.3 (after the book)
  * Build:   nvcc -o pointer_rules chapter03/pointer_rules.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/pointer_rules
- * Differs: the book states the rules and has no program for them. That a kernel may use
- *          the host's pointer to page-locked memory, and cudaMemcpyDefault, came with unified addressing, in
- *          CUDA 4.0.
+ * Differs: the book states the rules and has no program for them. Since CUDA 4.0
+ *          (unified addressing) a kernel may use the host's pointer to page-locked memory, and cudaMemcpy
+ *          may be called with cudaMemcpyDefault.
  * Check:   --allowed
  */
 #include <errno.h>

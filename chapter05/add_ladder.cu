@@ -30,8 +30,8 @@ static int *c, *expected; // host
 static void make_vectors(void);
 
 // Rungs 0 and 1. The book launches 128 blocks of 128 threads. They have too few loads in flight, because each
-// thread waits for its two loads before it issues the next ones. With one element per thread all
-// threads that a multiprocessor can hold have loads in flight.
+// thread waits for its two loads before it issues the next ones. With one element per thread a
+// multiprocessor has as many threads as it can hold, and each of them has two loads in flight.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)

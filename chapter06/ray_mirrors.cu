@@ -229,7 +229,7 @@ static bool check_mirrors(const unsigned char *pixels) {
     HostArray<Sphere> own(spheres);
     place_reference(own);
     scene = own;
-    // A pixel may have errors that are larger than these: the more reflections, the more pixels have them.
+    // Each reflection magnifies rounding errors, so with each bounce three times as many pixels may differ.
     double allowed = fmax(1e-5 * pow(3, bounces), fmin(2.5 / (size * size), 0.125));
     return check_picture("pixel", pixels, size, size, expect, allowed);
 }

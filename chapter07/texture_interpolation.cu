@@ -61,8 +61,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < N; i++)
         texels[i] = i * i;
 
-    // Linear filtering in one dimension needs a CUDA array. A program does not know the layout of an array;
-    // it writes to it with a copy and reads it with texture fetches.
+    // Linear filtering in one dimension needs a CUDA array. Its layout is not documented: a program
+    // writes to it with a copy and reads it with texture fetches.
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t array;
     HANDLE_ERROR(cudaMallocArray(&array, &format, N));

@@ -10,9 +10,9 @@
  * Book:    9.4.2 (shared memory)
  * Build:   nvcc -o hist_gpu_shmem_atomics chapter09/hist_gpu_shmem_atomics.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
- * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The host does not
- *          count down (hist_gpu_gmem_atomics does), and the kernel is timed alone as well. --fill selects
- *          other data, --sweep compares numbers of blocks (docs/book-vs-today.md) and of threads.
+ * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The book's
+ *          check on the host is in hist_gpu_gmem_atomics only. The kernel is timed alone as well. --fill
+ *          selects other data; --sweep tries other numbers of blocks and threads (docs/book-vs-today.md).
  * Check:   --size 100001 --sweep | --size 100001
  */
 #include "../common/book.h"

@@ -19,8 +19,8 @@ static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
 
 // Checks all of c with about as many multiplications as the matrices have elements (R. Freivalds, 1977): if
 // c = a * b, then c * x = a * (b * x) for every vector x. In whole numbers modulo 2^64 and with 64 random
-// bits in each element of x, a row of c with an error passes with a probability of less than 2^-38. In an a
-// or b that was never filled there may be only 0, and most mistakes would pass.
+// bits in each element of x, a row of c with an error passes with a probability of less than 2^-38. If all
+// elements of a or b are 0, so is every product, whatever the kernel does: then the input was never filled.
 static inline bool check_product(const float *a, const float *b, const float *c, size_t m, size_t n,
                                  size_t k) {
     HostArray<uint64_t> x(n), bx(k);

@@ -43,8 +43,8 @@ void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
-// Events of work in a stream: it is enqueued behind other work, with its configuration if it is a launch;
-// begins; ends; the host has waited for it.
+// Called when work is enqueued in a stream, when it begins and ends, and when the host has waited for it.
+// `launch` is the configuration if the work is a launch of a kernel, else null.
 void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call,
                   const LaunchConfig *launch) WEAK;
 void race_begin(uint64_t number) WEAK;

@@ -75,7 +75,7 @@ struct Current {
     // A dependent launch, whose kernel may begin before the previous one has ended; and `settled` until then
     bool overlaps = false;
     uint32_t early_settled = 0;
-    std::atomic<bool> triggered{false}, fenced{false}; // fenced: before a thread triggered
+    std::atomic<bool> triggered{false}, fenced{false}; // fenced: by __threadfence(), then triggered
     std::atomic<uint32_t> begun{0}; // time of the launch's start or of its last grid barrier
     uint64_t threads = 1;           // threads per block
 };
