@@ -16,7 +16,7 @@
  * Rungs:   0 global memory (one thread per element); 1 tiles (shared by the threads of a block); 2 registers
  *          (8 x 8 elements per thread); 3 vectorized loads (float4, no bank conflicts); 4 asynchronous
  *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers);
- *          6 split K (small tiles, over the warps of a block)
+ *          6 split K (small tiles, over the warps of a block; over blocks)
  * Build:   nvcc -o matmul_ladder chapter05/matmul_ladder.cu common/lib/[a-z]*.c -arch=sm_90a
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
@@ -322,23 +322,27 @@ __device__ static const unsigned PAIRS[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, 
 
 static unsigned multiprocessors;
 
-// The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
+// The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over; and of
+// blocks that each compute a share of the sum over k for one tile of c. In this rung it is 1.
 struct Tiles {
-    unsigned rows, cols, depth;
+    unsigned rows, cols, depth, shares;
 };
 
 static Tiles tensor_tiles(void) {
     return {(unsigned)((m + SIDE - 1) / SIDE), (unsigned)((n + SIDE - 1) / SIDE),
-            (unsigned)((k + SLICE - 1) / SLICE)};
+            (unsigned)((k + SLICE - 1) / SLICE), 1};
 }
 
-// Device memory for the parts of both matrices, or for the sums of rung 6
-const size_t MOST_BLOCKS = 1024; // over which rung 6 splits k
+static size_t parts_bytes(void) { // of both matrices
+    Tiles tiles = tensor_tiles();
+    return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
+}
+
+// Device memory for the parts, and for the sums of rung 6
+const size_t MOST_SUMS = 1 << 21;
 
 static size_t workspace_bytes(void) {
-    Tiles tiles = tensor_tiles();
-    return max_of((size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES,
-                  MOST_BLOCKS * 32 * 64 * sizeof(float));
+    return parts_bytes() + MOST_SUMS * sizeof(float);
 }
 
 // ---- splitting ----
@@ -393,6 +397,8 @@ __global__ void __launch_bounds__(256)
     else
         pack_tile<true>(b, packed, n, k, (size_t)(y - tiles.rows) * SIDE, (size_t)z * SLICE);
 }
+
+__device__ static unsigned finished[MOST_SUMS / 2048]; // for rung 6: the blocks of each tile that have ended
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL // code for sm_90a, the only architecture with wgmma
 #define HAS_WGMMA true
@@ -497,6 +503,42 @@ __device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &r
     row = first + i % height, col = i / height;
 }
 
+// A barrier of the consumers alone
+__device__ static void consumers_wait(void) {
+    asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+}
+
+// For rung 6. Each block of a tile stores its sums. The block that ends last adds those of all blocks, in the
+// same order each time, and returns true.
+__device__ static bool add_shares(float (&sum)[64], float4 *sums, unsigned tile, unsigned share,
+                                  unsigned shares) {
+    const unsigned COUNT = SIDE * SIDE / 4; // float4 of a tile
+    __shared__ bool last;
+    sums += (size_t)tile * shares * COUNT + threadIdx.x;
+#pragma unroll
+    for (unsigned i = 0; i < 16; i++)
+        sums[share * COUNT + i * CONSUMERS * WARPGROUP] =
+            make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+    __threadfence(); // the sums are visible to the block that ends last
+    consumers_wait();
+    if (threadIdx.x == 0)
+        last = atomicInc(&finished[tile], shares - 1) == shares - 1; // then 0 again
+    consumers_wait();
+    if (!last)
+        return false;
+    __threadfence();
+    for (unsigned i = 0; i < 64; i++)
+        sum[i] = 0;
+    for (; shares > 0; shares--, sums += COUNT) {
+        float4 v[16];
+        for (unsigned i = 0; i < 16; i++) // all loads are issued before the first addition
+            v[i] = sums[i * CONSUMERS * WARPGROUP];
+        for (unsigned i = 0; i < 64; i++)
+            sum[i] += (&v[i / 4].x)[i % 4];
+    }
+    return true;
+}
+
 #else
 #define HAS_WGMMA false
 #endif
@@ -504,7 +546,7 @@ __device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &r
 // A persistent kernel: one block per multiprocessor, which computes several tiles of c one after another. The
 // producer is up to STAGES tiles ahead of the consumers, also while they store a tile of c.
 __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
-    multiply_parts(const char *packed, float *c, size_t m, size_t n, Tiles tiles) {
+    multiply_parts(const char *packed, float *c, size_t m, size_t n, Tiles tiles, float4 *sums) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(128) char ring[];
     __shared__ unsigned long long barriers[2 * STAGES]; // 8 bytes each
@@ -519,6 +561,8 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     unsigned use = 0; // counts the uses of stages
     unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
+    unsigned share = blockIdx.y, first = share * tiles.depth / tiles.shares, // the slices of its share
+        last = (share + 1) * tiles.depth / tiles.shares;
     // Registers: three warpgroups begin with 168 a thread, and 3 * 168 = 504 = 40 + 2 * 232.
     if (group == CONSUMERS) { // the producer needs few registers; it releases the others for the consumers
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -526,9 +570,9 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
             return;
         for (unsigned tile = blockIdx.x; tile < count; tile += gridDim.x) {
             place_tile(tile, tiles, row, col);
-            const char *a = packed + (size_t)row * tiles.depth * TILE_BYTES;
-            const char *b = packed + (size_t)(tiles.rows + col) * tiles.depth * TILE_BYTES;
-            for (unsigned z = 0; z < tiles.depth; z++, use++, a += TILE_BYTES, b += TILE_BYTES) {
+            const char *a = packed + ((size_t)row * tiles.depth + first) * TILE_BYTES;
+            const char *b = packed + ((size_t)(tiles.rows + col) * tiles.depth + first) * TILE_BYTES;
+            for (unsigned z = first; z < last; z++, use++, a += TILE_BYTES, b += TILE_BYTES) {
                 unsigned s = use % STAGES, barrier = full + 8 * s;
                 unsigned stage = shared_address(ring) + s * 2 * TILE_BYTES;
                 barrier_wait(empty + 8 * s, (use / STAGES + 1) % 2);
@@ -546,7 +590,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
         float sum[64], partial[64];
         for (unsigned i = 0; i < 64; i++)
             sum[i] = 0;
-        for (unsigned z = 0; z < tiles.depth; z++, use++) {
+        for (unsigned z = first; z < last; z++, use++) {
             unsigned s = use % STAGES, stage = shared_address(ring) + s * 2 * TILE_BYTES;
             barrier_wait(full + 8 * s, use / STAGES % 2);
             multiply_tile(partial, stage + group * 64 * 16, stage + TILE_BYTES);
@@ -556,6 +600,8 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
             for (unsigned i = 0; i < 64; i++) // the promotion
                 sum[i] += partial[i];
         }
+        if (tiles.shares > 1 && !add_shares(sum, sums, tile, share, tiles.shares))
+            continue;
 
         // A thread has the sums of two rows, y and y + 8: two neighbouring columns of each group of 8
         // columns.
@@ -572,7 +618,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
         }
     }
 #else
-    (void)packed, (void)c, (void)m, (void)n, (void)tiles; // not launched
+    (void)packed, (void)c, (void)m, (void)n, (void)tiles, (void)sums; // not launched
 #endif
 }
 
@@ -585,15 +631,19 @@ static const char *tensor_needs(void) {
     return has ? NULL : "needs sm_90a";
 }
 
-static void run_tensor(void) {
-    Tiles tiles = tensor_tiles();
+static void run_tiles(Tiles tiles) {
     pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(dev_a, dev_b, (uint4 *)workspace, m, n, k,
                                                                     tiles);
     HANDLE_LAUNCH();
     unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
     HANDLE_ERROR(cudaFuncSetAttribute(multiply_parts, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((char *)workspace, dev_c, m, n, tiles);
+    multiply_parts<<<dim3(blocks, tiles.shares), (1 + CONSUMERS) * WARPGROUP, bytes>>>(
+        (char *)workspace, dev_c, m, n, tiles, (float4 *)((char *)workspace + parts_bytes()));
     HANDLE_LAUNCH();
+}
+
+static void run_tensor(void) {
+    run_tiles(tensor_tiles());
 }
 
 // Rung 6: split K. For a product of 512 x 512 elements rung 5 has 16 tiles, so most multiprocessors are idle,
@@ -604,7 +654,9 @@ static void run_tensor(void) {
 // of the warps are added in shared memory.
 //
 // If there are few tiles, k is split over blocks as well, gridDim.z for a tile. They store their sums, and
-// the one that ends last adds them, in the same order each time.
+// the one that ends last adds them, in the same order each time. From about 700 x 700 elements on the tiles
+// of rung 5 are faster. If they are fewer than the multiprocessors, several blocks have a share of each of
+// them (add_shares()).
 const unsigned STRIP = 16; // depth of an mma instruction
 
 // mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:
@@ -617,8 +669,6 @@ __device__ static void mma(float (&sum)[4], uint4 a, unsigned b, unsigned b_belo
         : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b), "r"(b_below));
 #endif
 }
-
-__device__ static unsigned finished[MOST_BLOCKS]; // blocks of each tile
 
 __device__ static float4 sum_of(const float4 *x, unsigned count, unsigned step) {
     float4 total = make_float4(0, 0, 0, 0);
@@ -777,7 +827,8 @@ struct Strips {
     double ns = 0;
 };
 
-static Strips strips; // no kernel: rung 5 is faster
+static Strips strips;     // no kernel: the tiles of rung 5 are faster
+static Tiles split_tiles; // those, with their shares
 
 // The number of blocks, or of tiles, of the multiprocessor that gets the most
 static unsigned most(unsigned blocks) {
@@ -785,11 +836,18 @@ static unsigned most(unsigned blocks) {
 }
 
 // Chooses what is fastest on an H200. The figures are fitted to measured times: of rung 5 with its packing,
-// the terms of its tiles, and the stores to c; of this rung with a launch, the strips, the latency of each
-// round in which all multiprocessors get new blocks, and the split over blocks.
+// the terms of its tiles, the stores to c, and the sums of shares; of this rung with a launch, the strips,
+// the latency of each round in which all multiprocessors get new blocks, and the split over blocks.
 static void choose_strips(void) {
-    Tiles tiles = tensor_tiles();
-    strips.ns = tensor_needs() ? INFINITY : 9000 + 26.0 * k * most(tiles.rows * tiles.cols) + 1e-3 * m * n;
+    Tiles t = split_tiles = tensor_tiles();
+    strips.ns = INFINITY;
+    for (t.shares = 1; !tensor_needs() && t.shares <= t.depth; t.shares++) {
+        unsigned blocks = t.rows * t.cols * t.shares;
+        double ns = 9000 + 26.0 * SLICE * ((t.depth - 1) / t.shares + 1) * most(blocks) + 1e-3 * m * n +
+                    (t.shares > 1 ? 3000 + 1000 * t.shares : 0);
+        if (ns < strips.ns && (t.shares == 1 || blocks <= MOST_SUMS / SIDE / SIDE))
+            strips.ns = ns, split_tiles.shares = t.shares;
+    }
     for (Strips s : {Strips{16, 32, 8, 2, 52, multiply_strips<1, 1, 8>},
                      Strips{32, 32, 4, 3, 86, multiply_strips<2, 1, 4>},
                      Strips{32, 64, 4, 2, n % 4 || k % 4 ? 315.0 : 175.0, multiply_strips<2, 2, 4>},
@@ -801,15 +859,21 @@ static void choose_strips(void) {
             unsigned fills = (most(blocks) - 1) / s.at_once + 1;
             s.ns = 3500 + s.strip * most(blocks) * (s.warps * turns + 4) + fills * (500 + 180.0 * turns) +
                    (split > 1 ? 2100 + 70.0 * split : 0);
-            if (s.ns < strips.ns && (split == 1 || blocks <= MOST_BLOCKS))
+            if (s.ns < strips.ns && (split == 1 || blocks <= sizeof finished / sizeof *finished))
                 strips = s;
         }
 }
 
 template <bool ROW, unsigned WIDTH> static void run_vector(void) {
-    unsigned wide = ROW ? (n < 4096 ? 8 : 32) : m < 256 ? 1 : m < 4096 ? 4 : 8; // elements of a block
-    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide, shares = 32;
-    while (shares * (ROW ? 4 : 4 * WIDTH) < k && 2 * shares * threads * most(blocks) <= 1024)
+    unsigned most_shares = (k - 1) / (ROW ? 4 : 4 * WIDTH);
+    unsigned shares = most_shares < 8 ? 8 : most_shares < 16 ? 16 : 32;
+    unsigned wide = ROW        ? (n < 1024 * WIDTH ? 8 : 32) // elements of a block
+                    : m < 256  ? 1
+                    : m < 4096 ? 4
+                               : 256 / shares;
+    unsigned blocks = ((ROW ? n : m) - 1) / wide + 1, threads = ROW ? wide / WIDTH : wide;
+    unsigned each = ROW || WIDTH == 4 ? most(blocks) : (most(blocks) + 3) / 4;
+    while (shares <= most_shares && 2 * shares * threads * each <= 1024)
         shares *= 2;
     multiply_vector<ROW, WIDTH>
         <<<blocks, ROW ? dim3(threads, shares) : dim3(shares, threads)>>>(dev_a, dev_b, dev_c, m, n, k);
@@ -822,7 +886,7 @@ static void run_split(void) {
     if (m == 1)
         return n % 4 ? run_vector<true, 1>() : run_vector<true, 4>();
     if (!strips.kernel)
-        return run_tensor();
+        return run_tiles(split_tiles);
     strips.kernel<<<strips.blocks, 32 * strips.warps>>>(dev_a, dev_b, dev_c, m, n, k, (float4 *)workspace);
     HANDLE_LAUNCH();
 }
@@ -852,7 +916,7 @@ __global__ void __launch_bounds__(CONSUMERS *WARPGROUP) multiply_alone(float *c)
     if (sum != 0) // never
         *c = 0;
 #else
-    (void)c;                                              // not launched
+    (void)c;                                                          // not launched
 #endif
 }
 
@@ -923,7 +987,7 @@ static Rung rungs[] = {
     {"asynchronous copies", "three stages, warp tiles, 16 x 8",
      [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
     {"tensor cores", "each float as three bfloat16 numbers", run_tensor, RUNG, 90, 0, tensor_needs},
-    {"split K", "small tiles, over the warps of a block", run_split, RUNG, 0, 0, split_needs},
+    {"split K", "small tiles, over the warps of a block; over blocks", run_split, RUNG, 0, 0, split_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
      [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
