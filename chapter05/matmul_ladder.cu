@@ -654,9 +654,10 @@ static void run_tensor(void) {
 // of the warps are added in shared memory.
 //
 // If there are few tiles, k is split over blocks as well, gridDim.z for a tile. They store their sums, and
-// the one that ends last adds them, in the same order each time. From about 700 x 700 elements on the tiles
-// of rung 5 are faster. If they are fewer than the multiprocessors, several blocks have a share of each of
-// them (add_shares()).
+// the one that ends last adds them, in the same order each time.
+//
+// For larger products the tiles of rung 5 are faster. If there are fewer of them than multiprocessors,
+// several blocks compute each tile in the same way (add_shares()).
 const unsigned STRIP = 16; // depth of an mma instruction
 
 // mma: a warp multiplies a 16 x 16 by a 16 x 8 matrix. Thread 4 * y + x of the warp has four of the sums:

@@ -239,11 +239,12 @@ def test_reduction_counts(run, rng):
 @pytest.mark.parametrize("fill", ["uniform", "positive", "wide", "scaled"])
 def test_products_of_hard_matrices(rungs, run, rng, fill):
     """Every rung, with shapes that are no multiple of a tile, and with rows that are and are not aligned to 16 bytes; vectors; one
-    tile, with k split over blocks."""
+    tile, with k split over blocks; on a GPU large tiles, with k split over blocks."""
     low, high = rng.randint(1, 40), rng.randint(130, 200)
     aligned, deep = rng.choice([[4 * low, 132, 3], [3, 132, 4 * low]]), [9, rng.randint(2, 32), 20 * high]
     vectors = [1, high, low], [high, 1, low], [1, 4 * low, high], [low, 1, 4 * high], [1, 1, 20 * high]
-    for m, n, k in rng.sample([1, low, 127, 129, high], 3), aligned, deep, *rng.sample(vectors, 2):
+    large = [rng.sample(range(700, 1000), 3)] if helpers.backend() == "gpu" else []
+    for m, n, k in rng.sample([1, low, 127, 129, high], 3), aligned, deep, *rng.sample(vectors, 2), *large:
         options = ["--shape", f"{m}x{n}x{k}", "--fill", fill, "--seed", rng.randrange(10**6)]
         rows = rungs("chapter05/matmul_ladder", *options)
         assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}
