@@ -10,17 +10,17 @@
  * Terms:   scan, work-efficient, partial sum, tile, barrier, warp shuffle, vectorized load, relaxed,
  *          decoupled look-back, CUB
  * Book:    12.4.1 (ladder); T Thrust (how scans work)
- * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: as many
- *          additions as elements); 2 registers (24 elements per thread, shuffles); 3 sums first (12 bytes per
- *          element instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 latency hiding
+ * Rungs:   0 three kernels (in steps: tiles, sums of tiles, additions); 1 work-efficient (a tree: 2 additions
+ *          per element); 2 registers (24 elements per thread, shuffles); 3 sums first (12 bytes per element
+ *          instead of 16); 4 single pass (decoupled look-back: 8 bytes per element); 5 latency hiding
  *          (persistent blocks, tiles copied ahead)
  * Build:   nvcc -o scan_ladder chapter12/scan_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements rung 4 is faster: a block
- *          of rung 5 then has only one tile, so no copies are hidden behind the work on another tile.
+ *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements a block would have only one
+ *          tile, so rung 5 is then rung 4.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 300 --all
  */
@@ -450,9 +450,11 @@ template <class T, bool inclusive> static void run_rounds(void) {
     int each;
     bench_shared(kernel, threads * per_thread);
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
+    if (tiles <= (unsigned)(each * processors)) // one tile for each block: there is nothing to copy ahead
+        return run_single_pass<T, inclusive>();
     void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(kernel, min_of(tiles, (unsigned)(each * processors)), threads,
-                                             arguments, threads * per_thread, 0));
+    HANDLE_ERROR(
+        cudaLaunchCooperativeKernel(kernel, each * processors, threads, arguments, threads * per_thread, 0));
     runs++;
 }
 
@@ -470,7 +472,7 @@ template <class T, bool inclusive> static void run_table(void) {
     static const Rung rungs[] = {
         {"three kernels", "in steps: tiles, sums of tiles, additions",
          [] { run_levels<T>(scan_in_steps<T, inclusive>, scan_in_steps<T, false>, STEPS, STEPS); }},
-        {"work-efficient", "a tree: as many additions as elements",
+        {"work-efficient", "a tree: 2 additions per element",
          [] { run_levels<T>(scan_in_tree<T, inclusive>, scan_in_tree<T, false>, TREE, STEPS); }},
         {"registers", "24 elements per thread, shuffles",
          [] { run_levels<T>(scan_in_registers<T, inclusive>, scan_in_registers<T, false>, TILE, THREADS); }},
