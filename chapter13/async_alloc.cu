@@ -198,10 +198,14 @@ static bool check(void) {
            100 * copies_ms / async_ms);
     printf("The fastest: ./bin/chapter10/stream_ladder --size %zu\n", size);
     cudaMemPool_t pool;
-    uint64_t threshold;
+    uint64_t threshold, used, most; // bytes of the pool
     HANDLE_ERROR(cudaDeviceGetMemPool(&pool, options.device));
     HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
-    return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right && ok;
+    HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+    HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most));
+    return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) &&
+           check_value("memory that is not freed", used, 0, 0) &&
+           check_value("chunks were in the pool", most >= 3 * chunk * sizeof(int), 1, 0) && all_right && ok;
 }
 
 // Task: malloc_loop(): The streams take the chunks in turn; the last chunk may be shorter. For each chunk,

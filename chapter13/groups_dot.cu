@@ -27,7 +27,7 @@ namespace cg = cooperative_groups;
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
-static bool check(float c, const float *dev_a, const float *dev_b, int blocks);
+static bool check(float c, float *dev_a, float *dev_b, int blocks);
 
 __global__ void dot(const float *a, const float *b, float *partial_c, float *c, size_t n) {
     cg::grid_group grid = cg::this_grid();
@@ -119,7 +119,7 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     if (!device_attribute(cudaDevAttrCooperativeLaunch))
         quit(EXIT_WAIVED, "needs a device with cooperative launches");
-    require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+    require_memory(3 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
 // The kernel of section 5.3.1, for comparison
@@ -140,10 +140,25 @@ __global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n
         c[blockIdx.x] = cache[0];
 }
 
+// A loss of the first elements changes the sum less than rounding does. Of ones every element counts, and up
+// to 2^24 their sum is exact; beyond, the others are 0.
+static bool check_ones(float *dev_a, float *dev_b, float *dev_partial_c, float *dev_c, int blocks) {
+    HostArray<float> ones(n);
+    float count;
+    for (size_t i = 0; i < n; i++)
+        ones[i] = i < 1 << 24;
+    for (float *to : {dev_a, dev_b})
+        HANDLE_ERROR(cudaMemcpy(to, ones, n * sizeof(float), cudaMemcpyHostToDevice));
+    void *arguments[] = {&dev_a, &dev_b, &dev_partial_c, &dev_c, &n};
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocks, threadsPerBlock, arguments, 0, 0));
+    HANDLE_ERROR(cudaMemcpy(&count, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    return check_value("ones", count, min_of(n, 1 << 24), 0);
+}
+
 // Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in
 // which reduce() adds the values of a tile is not specified: at most 31 of the additions are behind each
 // other.
-static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
+static bool check(float c, float *dev_a, float *dev_b, int blocks) {
     DeviceArray<float> dev_partial_c(blocks), dev_c(1);
     HostArray<float> partial_c(blocks);
     float *partial = dev_partial_c, *sum = dev_c, book = 0, again = 0;
@@ -165,6 +180,7 @@ static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
     double additions = ceil((double)n / ((double)blocks * threadsPerBlock)) + 3 * 31 + blocks / 32 + 1;
     bool ok = check_dot("dot product of section 5.3.1", book, n, tree_additions(n, blocks, threadsPerBlock));
     ok = check_dot("dot product again", again, n, additions) && ok;
+    ok = check_ones(dev_a, dev_b, partial, sum, blocks) && ok;
     return check_dot("dot product", c, n, additions) && ok;
 }
 

@@ -178,27 +178,38 @@ static bool has_tf32(void) {
     return attributes.ptxVersion >= 80;
 }
 
+// A factor as the tensor cores have it: of 24 bits the first 11, rounded
+static float factor(int type, float x) {
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x1000) & ~0x1fffu;
+    memcpy(&x, &bits, type == TF32 ? sizeof bits : 0);
+    return type == HALF ? __half2float(__float2half(x)) : x;
+}
+
 // Prints the time of a kernel, and computes about 16 rows again in double. Before it returns it overwrites
-// the product on the device, for the next kernel. The largest error of a factor, which is at most 1, is 2^-11
-// in half and TF32. The roundings of the 2 n factors of an element partly cancel; those of its sums are cut
-// off by tensor cores, so that they do not. A sum is less than 4 sqrt(n), but for a chance of one in 10^11.
+// the product on the device, for the next kernel. Factors have 11 bits in half and in TF32, as in the
+// reference; the printed error is that of the whole product. Sums are cut off by tensor cores, so that their
+// errors do not cancel. A sum is less than 4 sqrt(n), but for a chance of one in 10^11.
 static bool check(int type, float ms, bool whole, const float *a, const float *b, float *dev_c,
                   size_t width) {
     const char *name = type == FLOAT ? "float" : type == HALF ? "half" : "TF32";
     times[type] = ms;
     const HostArray<float> c(dev_c, width * width);
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, width * width * sizeof(float))); // NaN
-    double rounding = type == FLOAT ? 0 : 0x1p-11, largest = 0;
-    double limit = likely_roundings(2 * n) * rounding + n * 4 * sqrt(n) * 0x1p-23;
+    double limit = n * 4 * sqrt(n) * 0x1p-23, largest = 0;
     bool ok = !whole || check_product(a, b, c, width, width, width);
     for (size_t row = 0; row < n; row += (n + 15) / 16) {
-        HostArray<double> expected(n, 0);
+        HostArray<double> expected(n, 0), rounded(n, 0);
         HostArray<float> error(n);
-        for (size_t i = 0; i < n * n; i++)
-            expected[i % n] += (double)a[row * width + i / n] * b[i / n * width + i % n];
+        for (size_t i = 0; i < n * n; i++) {
+            float x = a[row * width + i / n], y = b[i / n * width + i % n];
+            expected[i % n] += (double)x * y;
+            rounded[i % n] += (double)factor(type, x) * factor(type, y);
+        }
         for (size_t col = 0; col < n; col++) {
-            error[col] = c[row * width + col] - expected[col];
-            largest = max_of(largest, fabs(error[col]));
+            error[col] = c[row * width + col] - rounded[col];
+            largest = max_of(largest, fabs(c[row * width + col] - expected[col]));
         }
         ok = check_floats(name, error, n, whole ? 0 : limit, [](size_t) { return 0; }) && ok;
     }
