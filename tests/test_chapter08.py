@@ -60,7 +60,7 @@ def test_pictures(run, rng, name, refuse):
 
 
 def test_surface(run, rng):
-    """Surfaces with other numbers of vertices. The program checks the vertices, and that each square of them was drawn."""
+    """Surfaces with other numbers of vertices. The program checks the vertices and the picture."""
     for size, n in (rng.randrange(100, 200), rng.randrange(150, 300)), (20, 2), (20, 17):
         args = "--size", size, "--vertices", n, "--frames", 2, "--output", f"p.{ENDING}"
         assert RIGHT["vertex_interop"].format(1) in run("chapter08/vertex_interop", *args, status=0).out
