@@ -867,7 +867,7 @@ static void choose_strips(void) {
 
 template <bool ROW, unsigned WIDTH> static void run_vector(void) {
     unsigned most_shares = (k - 1) / (ROW ? 4 : 4 * WIDTH);
-    unsigned shares = most_shares < 8 ? 8 : most_shares < 16 ? 16 : 32;
+    unsigned few = most_shares / (WIDTH == 4 ? 1 : 2), shares = few < 8 ? 8 : few < 16 ? 16 : 32;
     unsigned wide = ROW        ? (n < 1024 * WIDTH ? 8 : 32) // elements of a block
                     : m < 256  ? 1
                     : m < 4096 ? 4
