@@ -544,7 +544,9 @@ __device__ static bool add_shares(float (&sum)[64], float4 *sums, unsigned tile,
 #endif
 
 // A persistent kernel: one block per multiprocessor, which computes several tiles of c one after another. The
-// producer is up to STAGES tiles ahead of the consumers, also while they store a tile of c.
+// producer is up to STAGES tiles ahead of the consumers, also while they store a tile of c. With SHARES, in
+// rung 6, blockIdx.y is the number of a share.
+template <bool SHARES>
 __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
     multiply_parts(const char *packed, float *c, size_t m, size_t n, Tiles tiles, float4 *sums) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -561,8 +563,9 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     unsigned use = 0; // counts the uses of stages
     unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
-    unsigned share = blockIdx.y, first = share * tiles.depth / tiles.shares, // the slices of its share
-        last = (share + 1) * tiles.depth / tiles.shares;
+    const unsigned share = SHARES ? blockIdx.y : 0; // its slices of k are those from first to last
+    const unsigned first = SHARES ? share * tiles.depth / tiles.shares : 0;
+    const unsigned last = SHARES ? (share + 1) * tiles.depth / tiles.shares : tiles.depth;
     // Registers: three warpgroups begin with 168 a thread, and 3 * 168 = 504 = 40 + 2 * 232.
     if (group == CONSUMERS) { // the producer needs few registers; it releases the others for the consumers
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -600,7 +603,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
             for (unsigned i = 0; i < 64; i++) // the promotion
                 sum[i] += partial[i];
         }
-        if (tiles.shares > 1 && !add_shares(sum, sums, tile, share, tiles.shares))
+        if (SHARES && !add_shares(sum, sums, tile, share, tiles.shares))
             continue;
 
         // A thread has the sums of two rows, y and y + 8: two neighbouring columns of each group of 8
@@ -636,8 +639,8 @@ static void run_tiles(Tiles tiles) {
                                                                     tiles);
     HANDLE_LAUNCH();
     unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
-    HANDLE_ERROR(cudaFuncSetAttribute(multiply_parts, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    multiply_parts<<<dim3(blocks, tiles.shares), (1 + CONSUMERS) * WARPGROUP, bytes>>>(
+    auto kernel = bench_shared(tiles.shares > 1 ? multiply_parts<true> : multiply_parts<false>, bytes);
+    kernel<<<dim3(blocks, tiles.shares), (1 + CONSUMERS) * WARPGROUP, bytes>>>(
         (char *)workspace, dev_c, m, n, tiles, (float4 *)((char *)workspace + parts_bytes()));
     HANDLE_LAUNCH();
 }
