@@ -4,11 +4,11 @@
 build/run/chapterNN with its defaults, a program of MPI as several processes; an animation has one frame there, and the kernels of a ladder
 are timed once. Its output is saved there as NAME.txt, with its picture beside it. Then it runs in build/run/small with the small and odd
 sizes of its Check: field. On the CPU the work of its streams runs late there, so that a missing wait shows, and there are three devices.
-On a GPU its streams share one hardware queue there: the driver creates one context at a time, and one with eight queues takes twice as
-long. As many programs run at a time as half of the cores, at most four, and beside them as many ladders, then other programs. On a GPU
-the programs of OpenGL run before the others, one at a time: beside other work the driver may draw nothing, and reports no error. A ladder
-may need much memory; if there was too little, it runs again when the other programs have ended. The exit status is 1 when a program
-failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+On a GPU all streams share one hardware queue there, and in programs whose Terms: name no stream: the driver creates one context at a time,
+and one with eight queues takes twice as long. As many programs run at a time as half of the cores, at most four, and beside them as many
+ladders, then other programs. On a GPU the programs of OpenGL run before the others, one at a time: beside other work the driver may draw
+nothing, and reports no error. A ladder may need much memory; if there was too little, it runs again when the other programs have ended.
+The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
 import contextlib
 import fcntl
@@ -25,6 +25,7 @@ import time
 from programs import BIN, BUILD, ROOT, libraries, read_programs
 
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
+ONE_QUEUE = "CUDA_DEVICE_MAX_CONNECTIONS=1"
 TOO_LONG = 124  # the exit status of timeout(1)
 HELD = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 AT_A_TIME = max(1, min(4, len(os.sched_getaffinity(0)) // 2))  # and as many ladders
@@ -121,7 +122,7 @@ def small_runs(program):
     """The result of the runs with the options of the Check: field, without those in which something is wrong on purpose."""
     for options in program.check.split(" | ") if program.check and not program.expect else []:
         if not options.endswith("(race)"):
-            settings = "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", "CUDA_DEVICE_MAX_CONNECTIONS=1"
+            settings = "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", ONE_QUEUE
             words = BIN / program.name, *shorter(program), *options.split()
             command = ["env", *settings, *launcher(program), *words]
             status, errors = execute(command, ROOT / BUILD / "run/small" / program.name)
@@ -135,7 +136,9 @@ def run(program):
     base = ROOT / BUILD / "run" / program.name
     for old in base.parent.glob(f"{base.name}.*"):
         old.unlink()
-    status, errors = execute([*launcher(program), BIN / program.name, *shorter(program)], base)
+    settings = [] if "stream" in program.terms else [ONE_QUEUE]
+    words = BIN / program.name, *shorter(program)
+    status, errors = execute(["env", *settings, *launcher(program), *words], base)
     made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
     pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     result = judge(program, status, errors, "".join(pictures[-1:]))
