@@ -10,7 +10,7 @@
 namespace cuda_cpu {
 
 // The order in which blocks, and the threads of a block, run. If a result depends on the order, the program
-// has a data race, or depends on the order of atomic operations.
+// has a data race, or depends on the order of atomic operations. Each launch has another random order.
 struct Schedule {
     enum Kind { forward, reverse, random } kind;
     uint64_t seed = 0;
@@ -76,7 +76,7 @@ struct Input {
 struct Grid {
     const LaunchConfig &config;
     const Kernel &kernel;
-    const Schedule &schedule;
+    const Schedule schedule;
     size_t shared_limit;
     uint64_t blocks, chunk;
     std::unique_ptr<GridBarrier> barrier; // only in a cooperative launch

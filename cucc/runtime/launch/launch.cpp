@@ -145,7 +145,10 @@ static void check(const std::vector<Input> &inputs, const Kernel &kernel) {
 
 Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
               unsigned workers) {
-    static const Schedule schedule;
+    static const Schedule first;
+    static std::atomic<uint64_t> launches{0};
+    Schedule schedule = first;
+    schedule.seed += launches++;
     // Since compute capability 7.0, threads that have returned count as arrived at a barrier. With this
     // option every thread of the block must reach the barrier.
     static const bool strict = setting_of("CUDA_CPU_STRICT", {"0", "1"});
