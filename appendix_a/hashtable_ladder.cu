@@ -26,7 +26,8 @@
  *          load factor of 0.95 the lanes of a warp wait for the longest probe sequence. On an H200 a
  *          build of 64K keys by rung 3, three kernels, takes 17 us, an empty kernel 4.4 us.
  * Bench:   64K 512K 1M 6M 26214400
- * Check:   --size 20000 --load 0.95 --runs 20 | --size 3000 --fill repeated --load 0.95
+ * Check:   --size 8000 --load 0.95 --runs 20 | --size 20000 --load 0.95 |
+ *          --size 3000 --fill repeated --load 0.95
  */
 #include "../common/book.h"
 #include "../common/bench.h"

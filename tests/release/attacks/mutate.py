@@ -63,26 +63,26 @@ def stages_of(program):
     runs = [run.split() for run in program.check.split("|")]
     checks = [run for run in runs if "(race)" not in run] or [[]]
     on_purpose = [run[:-1] for run in runs if "(race)" in run]
-    own = [*(options + rest for options in checks), rest]
+    own = [*(rest + options for options in checks), rest]
     for size in ("77", "1") if "size" in program.own_options else ():
         odd = [*checks[0], *([] if "--size" in checks[0] else ["--size", size])]
         odd[odd.index("--size") + 1] = size
-        own.append(odd + rest)
+        own.append(rest + odd)
     stages = [Stage("own check", "plain", options) for options in own]
     if not program.host_only and program.gpus == 1:
-        device = [*checks[0], *rest, "--device", "1"]
+        device = [*rest, *checks[0], "--device", "1"]
         stages.append(Stage("own check", "plain", device, {"CUDA_CPU_WORKERS": "7"}))
     races = []
     for schedule in check.WAYS:
         environment = check.settings_of(schedule)
-        races += [Stage("make check", "check", options + rest, environment) for options in checks]
+        races += [Stage("make check", "check", rest + options, environment) for options in checks]
     races += [
         Stage("make check", "check", options, races[0].environment, race=True) for options in on_purpose
     ]
     stages += races[: len(checks)]
     for options in checks:
-        stages.append(Stage("sanitizers", "plain", options + rest, {"CUDA_CPU_CHECK": "1"}))
-        stages.append(Stage("sanitizers", "sanitize", options + rest))
+        stages.append(Stage("sanitizers", "plain", rest + options, {"CUDA_CPU_CHECK": "1"}))
+        stages.append(Stage("sanitizers", "sanitize", rest + options))
     return stages + races[len(checks) :]
 
 
