@@ -117,7 +117,7 @@ static bool check(int current, int chosen) {
     wanted.minor = minor;
     wanted.totalGlobalMem = memory;
     HANDLE_ERROR(cudaChooseDevice(&expected, &wanted));
-    memory++; // or no device could have less
+    memory++; // so that it is not 0, and `memory - 1` is a device with less
     const int got[] = {chosen,
                        current,
                        meets(major, minor, memory),

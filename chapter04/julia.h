@@ -20,8 +20,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
 }
 
 // Compares a picture of `view` with the reference. After 200 iterations hardly a pixel shows whether the
-// limit of the squared magnitude is 1000 or 100, or whether an iteration is left out. After few many do, so
-// the programs have a run with few in their field Check.
+// limit of the squared magnitude is 1000 or 100, or whether an iteration is left out. With few
+// iterations many pixels show it, so the programs have a run with few iterations in their Check: field.
 static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size;
     HostArray<int> steps(count);

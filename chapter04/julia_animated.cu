@@ -89,7 +89,7 @@ void settings(int argc, char **argv) {
     julia_settings(argc, argv, "Draws an animation of Julia sets; a drag changes c.", ANIMATION);
 }
 
-static bool dragged; // perhaps after the last frame, which then has another c than `view`
+static bool dragged; // then the last frame may have been drawn with the old c
 
 static void choose(void *, int, int, int x, int y) {
     dragged = true;

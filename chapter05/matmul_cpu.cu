@@ -81,7 +81,7 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
                OPTION_FLAG("columns", &columns, "read b down its columns")});
     require_memory(3 * n * n * sizeof(float), 0);
-#ifdef M_PERTURB // malloc() fills memory with bytes other than 0: a row of c that is not cleared shows
+#ifdef M_PERTURB // malloc() fills memory with other bytes than 0, so c is right only if it is cleared
     mallopt(M_PERTURB, 1);
 #endif
 }

@@ -322,8 +322,8 @@ __device__ static const unsigned PAIRS[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, 
 
 static unsigned multiprocessors;
 
-// The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over; and of
-// blocks that each compute a share of the sum over k for one tile of c. In this rung it is 1.
+// c is divided into rows * cols tiles, the dimension k into depth slices. In rung 6 several blocks, `shares`,
+// compute the same tile of c, each the products of a part of the slices. Here one block computes a tile.
 struct Tiles {
     unsigned rows, cols, depth, shares;
 };
@@ -333,12 +333,12 @@ static Tiles tensor_tiles(void) {
             (unsigned)((k + SLICE - 1) / SLICE), 1};
 }
 
-static size_t parts_bytes(void) { // of both matrices
+static size_t parts_bytes(void) { // the size of the parts of both matrices
     Tiles tiles = tensor_tiles();
     return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
 }
 
-// Device memory for the parts, and for the sums of rung 6
+// The workspace has the parts of both matrices, then the sums that blocks of rung 6 store.
 const size_t MOST_SUMS = 1 << 21;
 
 static size_t workspace_bytes(void) {
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(256)
         pack_tile<true>(b, packed, n, k, (size_t)(y - tiles.rows) * SIDE, (size_t)z * SLICE);
 }
 
-__device__ static unsigned finished[MOST_SUMS / 2048]; // for rung 6: the blocks of each tile that have ended
+__device__ static unsigned finished[MOST_SUMS / 2048]; // rung 6: how many blocks of each tile have ended
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL // code for sm_90a, the only architecture with wgmma
 #define HAS_WGMMA true
@@ -503,13 +503,13 @@ __device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &r
     row = first + i % height, col = i / height;
 }
 
-// A barrier of the consumers alone
+// A barrier for the consumers, without the producer
 __device__ static void consumers_wait(void) {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
 }
 
-// For rung 6. Each block of a tile stores its sums. The block that ends last adds those of all blocks, in the
-// same order each time, and returns true.
+// In rung 6 each block of a tile stores its sums in global memory. In the block that ends last, `sum` becomes
+// the total of all blocks, added in the same order each time, and the function returns true.
 __device__ static bool add_shares(float (&sum)[64], float4 *sums, unsigned tile, unsigned share,
                                   unsigned shares) {
     const unsigned COUNT = SIDE * SIDE / 4; // float4 of a tile
@@ -563,7 +563,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     unsigned use = 0; // counts the uses of stages
     unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
-    const unsigned share = SHARES ? blockIdx.y : 0; // its slices of k are those from first to last
+    const unsigned share = SHARES ? blockIdx.y : 0; // the block multiplies the slices from first to last
     const unsigned first = SHARES ? share * tiles.depth / tiles.shares : 0;
     const unsigned last = SHARES ? (share + 1) * tiles.depth / tiles.shares : tiles.depth;
     // Registers: three warpgroups begin with 168 a thread, and 3 * 168 = 504 = 40 + 2 * 232.
@@ -832,7 +832,7 @@ struct Strips {
 };
 
 static Strips strips;     // no kernel: the tiles of rung 5 are faster
-static Tiles split_tiles; // those, with their shares
+static Tiles split_tiles; // the tiles of rung 5, and how many blocks compute each
 
 // The number of blocks, or of tiles, of the multiprocessor that gets the most
 static unsigned most(unsigned blocks) {

@@ -159,8 +159,9 @@ static double median(const double times[RUNS][CLOCKS], int clock) {
 
 static const double started = now(); // the program
 
-// Whether all times were measured. Waiting takes a while even if the kernel is done. The time by events may
-// be any part of the others, since other programs may delay the host; both clocks differ a little.
+// Whether all times were measured. Waiting takes a while even if the kernel is done. The time by events has
+// no lower limit but 0, because other programs may delay the host and so make its times longer. The upper
+// limit is twice the host's time, because the clocks of host and device are not exactly equal.
 static bool check_times(const double times[CLOCKS]) {
     bool by_host = times[RETURNED] > 0 && times[RETURNED] < times[DONE] && times[DONE] < now() - started;
     bool by_device = times[EVENTS] > 0 && times[EVENTS] < 2 * times[DONE];

@@ -279,9 +279,9 @@ static void quit_together(const char *problem, const char *what, const char *pat
         MPI_Barrier(MPI_COMM_WORLD); // does not return: MPI_Abort() of rank 0 ends this process
 }
 
-// Reads the last checkpoint, which must have the temperatures of the plate. Then computes the first steps
-// once more, from the start and without a checkpoint, and compares them with the host. If these are all
-// steps, the plate must have the same temperatures as before.
+// Reads the last checkpoint, which must have the temperatures of the plate. Then computes at most
+// REFERENCE_STEPS steps again, from the start and without a checkpoint, and compares the plate with that of
+// the host. If the program computed no more steps, its plate must have the same checksum.
 static bool check(Strip *strip) {
     unsigned long long checksum = checksum_of_plate(strip);
     int checked = min_of(steps, REFERENCE_STEPS);

@@ -143,8 +143,9 @@ void settings(int argc, char **argv) {
     }
 }
 
-// Compares the copy with the source. Access must be enabled in both directions, or in none: CUDA tells this
-// only by the error of a change, which ends the program; a change without an error is undone.
+// Compares the copy with the source. Access must be enabled in both directions, or in none. CUDA has no
+// query for it, but it is an error to enable access twice, or to disable it twice. If there is no error, the
+// opposite call restores what was before.
 static bool check(const char *way, int from, int to) {
     char name[64];
     snprintf(name, sizeof(name), "wrong copies, %d to %d, %s", from, to, way);

@@ -190,8 +190,8 @@ static void check(const char *name, float c, const float *dev_a, const float *de
     ok = check_value("vectors in host memory", on_host, mapped, 0) && ok;
 }
 
-// A loss of the first products changes the sum less than rounding does. Of ones every product counts, and the
-// sum of at most 2^24 of them is exact.
+// The first products are smaller than the tolerance, so a sum without them would pass. With ones in place of
+// the vectors each product adds 1; at most 2^24 are added, so that the sum is exact in float.
 static void check_ones(void) {
     size_t count = min_of(n, 1 << 24);
     DeviceArray<float> dev_ones(HostArray<float>(count, 1), count), dev_partial_c(blocksPerGrid, 0xff);

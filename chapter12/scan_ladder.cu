@@ -19,8 +19,8 @@
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
  * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements a block would have only one
- *          tile, so rung 5 is then rung 4.
+ *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements a block has only one tile,
+ *          and no next tile to copy: there rung 5 launches the kernel of rung 4.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 300 --all
  */
@@ -450,7 +450,7 @@ template <class T, bool inclusive> static void run_rounds(void) {
     int each;
     bench_shared(kernel, threads * per_thread);
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, threads * per_thread));
-    if (tiles <= (unsigned)(each * processors)) // one tile for each block: there is nothing to copy ahead
+    if (tiles <= (unsigned)(each * processors)) // a block has one tile: there is no next tile to copy
         return run_single_pass<T, inclusive>();
     void *arguments[] = {&a.in, &a.out, &dev_words, &runs, &size};
     HANDLE_ERROR(

@@ -167,8 +167,8 @@ static float time_kernel(Kernel *kernel, const float *dev_in, float *dev_out) {
     return median_ms([&] { kernel<<<blocks, threads>>>(dev_in, dev_out, width, height); });
 }
 
-// Elements are moved and not computed, so all bits must be equal. The turns are those of a tile with this
-// pitch, so the kernel must have at least as much shared memory.
+// A transposition copies elements, so all bits must be equal. turns() computes the bank conflicts from the
+// pitch in the table, so the tile of the kernel must be at least as large as one with that pitch.
 static bool check(int k, const float *in, const float *out) {
     cudaFuncAttributes compiled;
     HANDLE_ERROR(cudaFuncGetAttributes(&compiled, kernels[k].kernel));

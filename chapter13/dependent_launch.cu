@@ -149,9 +149,9 @@ static void one_step(DataBlock *d) {
     steps = all;
 }
 
-// The reference computes the frame in double, once. A step may differ by 2^-24, less than half of
-// STEP_ROUNDING in common/checks/heat.h, which holds for any order of sums. Along most edges of the plate the
-// temperatures stay near 0, so a step from random ones is compared too.
+// The reference computes the frame in double, once. The tolerance is 2^-24 per step, less than half of the
+// tolerance for additions in any order, STEP_ROUNDING of common/checks/heat.h. Along most edges of the plate
+// the temperatures stay near 0, so one step from random temperatures is compared as well.
 static bool check(DataBlock *d, const char *how) {
     const size_t cells = size * size;
     HostArray<float> got(d->dev_inSrc, cells), heaters(cells);

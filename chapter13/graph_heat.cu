@@ -146,8 +146,8 @@ template <class Launch> static double time_frames(const char *how, DataBlock *d,
     return finished;
 }
 
-// The reference computes all frames in double. A step may differ by 1.5 * 2^-24, a little more than half of
-// STEP_ROUNDING in common/checks/heat.h, which holds for any order of sums.
+// The reference computes all frames in double. The tolerance is 1.5 * 2^-24 per step, little more than
+// half of the tolerance for additions in any order, STEP_ROUNDING of common/checks/heat.h.
 static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
     const size_t cells = size * size;
     HostArray<float> got(d->dev_inSrc, cells), heaters(cells);

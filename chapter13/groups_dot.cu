@@ -140,8 +140,8 @@ __global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n
         c[blockIdx.x] = cache[0];
 }
 
-// A loss of the first elements changes the sum less than rounding does. Of ones every element counts, and up
-// to 2^24 their sum is exact; beyond, the others are 0.
+// The first products are smaller than the tolerance, so a sum without them would pass. With ones in place of
+// the vectors each product adds 1. The elements from 2^24 on are 0, so that the sum is exact in float.
 static bool check_ones(float *dev_a, float *dev_b, float *dev_partial_c, float *dev_c, int blocks) {
     HostArray<float> ones(n);
     float count;

@@ -108,8 +108,8 @@ static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
     ok = time_dot("cub::TransformReduce", by_cub) && ok;
     printf("The fastest: ./bin/chapter05/dot_ladder --size %zu\n", n);
 
-    // A loss of the first elements changes the sum less than rounding does. Of ones every element counts, and
-    // up to 2^24 their sum is exact; beyond, the others are 0.
+    // The first products are smaller than the tolerance, so a sum without them would pass. With ones in place
+    // of the vectors each product adds 1. The elements from 2^24 on are 0, so that the sum is exact in float.
     HostArray<float> ones(n);
     for (size_t i = 0; i < n; i++)
         ones[i] = i < 1 << 24;

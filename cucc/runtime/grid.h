@@ -10,7 +10,7 @@
 namespace cuda_cpu {
 
 // The order in which blocks, and the threads of a block, run. If a result depends on the order, the program
-// has a data race, or depends on the order of atomic operations. Each launch has another random order.
+// has a data race, or depends on the order of atomic operations. With random, each launch has another order.
 struct Schedule {
     enum Kind { forward, reverse, random } kind;
     uint64_t seed = 0;

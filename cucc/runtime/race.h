@@ -43,8 +43,9 @@ void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
-// Called when work is enqueued in a stream, when it begins and ends, and when the host has waited for it.
-// `launch` is the configuration if the work is a launch of a kernel, else null.
+// The work of streams: race_enqueue() is called when a launch, a copy or a fill is enqueued, race_begin() and
+// race_end() when it begins and ends, race_waited() when the host has waited for its end. `launch` is the
+// configuration of a launch, null for other work.
 void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call,
                   const LaunchConfig *launch) WEAK;
 void race_begin(uint64_t number) WEAK;
