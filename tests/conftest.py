@@ -34,6 +34,7 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(pytest_report_header())
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     """Deselects the tests of the other back end, which would not be skips worth reporting."""
 
