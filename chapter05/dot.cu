@@ -108,8 +108,16 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
+// A second sum, of ones, has every product: the first products of a and b are smaller than the tolerance, and
+// the very first is 0.
 static bool check(float c, int blocks) {
-    return check_dot("dot product", c, n, tree_additions(n, blocks, threadsPerBlock));
+    size_t count = min_of(n, 1000);
+    DeviceArray<float> ones(HostArray<float>(count, 1), count), dev_c(1, 0xff); // NaN
+    dot<<<1, threadsPerBlock>>>(ones, ones, dev_c, count);
+    HANDLE_LAUNCH();
+    HostArray<float> sum(dev_c, 1);
+    bool ok = check_value("dot product of ones", sum[0], count, 0);
+    return check_dot("dot product", c, n, tree_additions(n, blocks, threadsPerBlock)) && ok;
 }
 
 // Times the kernel and the additions of the host. Returns the exit status.

@@ -19,7 +19,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
-#include "../common/checks/dot.h" // fill_dot(), expected_dot()
+#include "../common/checks/dot.h" // fill_dot(), check_dot(), fill_ones()
 
 namespace cg = cooperative_groups;
 
@@ -140,19 +140,13 @@ __global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n
         c[blockIdx.x] = cache[0];
 }
 
-// The first products are smaller than the tolerance, so a sum without them would pass. With ones in place of
-// the vectors each product adds 1. The elements from 2^24 on are 0, so that the sum is exact in float.
 static bool check_ones(float *dev_a, float *dev_b, float *dev_partial_c, float *dev_c, int blocks) {
-    HostArray<float> ones(n);
+    double ones = fill_ones(dev_a, dev_b, n);
     float count;
-    for (size_t i = 0; i < n; i++)
-        ones[i] = i < 1 << 24;
-    for (float *to : {dev_a, dev_b})
-        HANDLE_ERROR(cudaMemcpy(to, ones, n * sizeof(float), cudaMemcpyHostToDevice));
     void *arguments[] = {&dev_a, &dev_b, &dev_partial_c, &dev_c, &n};
     HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocks, threadsPerBlock, arguments, 0, 0));
     HANDLE_ERROR(cudaMemcpy(&count, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    return check_value("ones", count, min_of(n, 1 << 24), 0);
+    return check_value("ones", count, ones, 0);
 }
 
 // Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in

@@ -25,7 +25,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <cub/device/device_reduce.cuh>
 #include "../common/book.h"
-#include "../common/checks/dot.h"        // fill_dot(), check_dot()
+#include "../common/checks/dot.h"        // fill_dot(), check_dot(), fill_ones()
 #include "../common/checks/exceptions.h" // handle_exceptions()
 #include "../common/checks/yardstick.h"  // print_share()
 
@@ -108,15 +108,9 @@ static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
     ok = time_dot("cub::TransformReduce", by_cub) && ok;
     printf("The fastest: ./bin/chapter05/dot_ladder --size %zu\n", n);
 
-    // The first products are smaller than the tolerance, so a sum without them would pass. With ones in place
-    // of the vectors each product adds 1. The elements from 2^24 on are 0, so that the sum is exact in float.
-    HostArray<float> ones(n);
-    for (size_t i = 0; i < n; i++)
-        ones[i] = i < 1 << 24;
-    for (float *to : {dev_a, dev_b})
-        HANDLE_ERROR(cudaMemcpy(to, ones, n * sizeof(float), cudaMemcpyHostToDevice));
+    double ones = fill_ones(dev_a, dev_b, n);
     for (float count : {by_thrust(), by_cub()})
-        ok = check_value("ones", count, min_of(n, 1 << 24), 0) && ok;
+        ok = check_value("ones", count, ones, 0) && ok;
     return ok;
 }
 
