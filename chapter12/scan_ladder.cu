@@ -18,8 +18,8 @@
  * Run:     ./bin/chapter12/scan_ladder --size 256M
  * Differs: the book names a library for scans, CUDPP, and has no code. The kernels of rung 0 are those of
  *          chapter12/scan. The floats are small whole numbers, so that no sum is rounded.
- * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 89 to
- *          96 % of the time of rung 5 (256M and more). With 64K and 1M elements a block has only one tile,
+ * Limit:   copies within device memory: a scan reads and writes as many bytes. On an H200 they take 88 to
+ *          95 % of the time of rung 5 (256M and more). With 64K and 1M elements a block has only one tile,
  *          and no next tile to copy: there rung 5 launches the kernel of rung 4.
  * Bench:   64K 1M 16M 256M 1G
  * Check:   --size 50011 | --size 300 --all
