@@ -108,10 +108,10 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
-// A second sum, of ones, has every product: the first products of a and b are smaller than the tolerance, and
+// A second sum, of ones, in one block: the first products of a and b are smaller than the tolerance, and
 // the very first is 0.
 static bool check(float c, int blocks) {
-    size_t count = min_of(n, 1000);
+    size_t count = min_of(n, threadsPerBlock);
     DeviceArray<float> ones(HostArray<float>(count, 1), count), dev_c(1, 0xff); // NaN
     dot<<<1, threadsPerBlock>>>(ones, ones, dev_c, count);
     HANDLE_LAUNCH();
