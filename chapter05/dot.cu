@@ -108,8 +108,8 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
-// A second sum, of ones, in one block: the first products of a and b are smaller than the tolerance, and
-// the very first is 0.
+// The first products are smaller than the tolerance, and a[0] * b[0] is 0, so a sum without them would pass.
+// In a second dot product, of ones, by one block, each product adds 1.
 static bool check(float c, int blocks) {
     size_t count = min_of(n, threadsPerBlock);
     DeviceArray<float> ones(HostArray<float>(count, 1), count), dev_c(1, 0xff); // NaN

@@ -333,7 +333,7 @@ static Tiles tensor_tiles(void) {
             (unsigned)((k + SLICE - 1) / SLICE), 1};
 }
 
-static size_t parts_bytes(void) { // the size of the parts of both matrices
+static size_t parts_bytes(void) { // bytes of the parts of both matrices
     Tiles tiles = tensor_tiles();
     return (size_t)(tiles.rows + tiles.cols) * tiles.depth * TILE_BYTES;
 }
@@ -503,7 +503,7 @@ __device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &r
     row = first + i % height, col = i / height;
 }
 
-// A barrier for the consumers, without the producer
+// A barrier that only the consumers reach; the producer does not wait at it.
 __device__ static void consumers_wait(void) {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
 }
@@ -563,7 +563,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     unsigned use = 0; // counts the uses of stages
     unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
-    const unsigned share = SHARES ? blockIdx.y : 0; // the block multiplies the slices from first to last
+    const unsigned share = SHARES ? blockIdx.y : 0; // the block multiplies the slices first to last - 1
     const unsigned first = SHARES ? share * tiles.depth / tiles.shares : 0;
     const unsigned last = SHARES ? (share + 1) * tiles.depth / tiles.shares : tiles.depth;
     // Registers: three warpgroups begin with 168 a thread, and 3 * 168 = 504 = 40 + 2 * 232.
