@@ -7,8 +7,8 @@
 #include "../book.h"
 
 // Whole numbers from -most to most except 0, with most so small that no sum of k products exceeds 2^24. A
-// float represents all elements and sums exactly, so no operation rounds, and all correct kernels compute the
-// same bits.
+// float represents every whole number up to 2^24 exactly, so no operation rounds, and all correct kernels
+// compute the same bits.
 static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
     int most = sqrt(0x1p24 / k);
     for (size_t i = 0; i < elements; i++) {
